@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The recurrent form as a block collective: tokens in order, the state in registers.
+
+#include <gdr/block/token_stager.cuh>
+#include <gdr/thread/step.hpp>
+
+GDR_NAMESPACE_BEGIN
+
+/// Runs spans of one sequence and value head over a block of `columns` value channels.
+///
+/// A block of `threads` threads (one-dimensional) constructs it together; all of them call each
+/// method. The first `step_threads` hold the state and step; the others stage the next tile of tokens
+/// and put out the previous one meanwhile. The state lives in the object: spans may follow one
+/// another, and the state may be read and written in between.
+///
+///     __shared__ typename Block::TempStorage storage;
+///     Block block(storage, first_column);
+///     block.clear();
+///     block.run(span, [&](const typename Block::Output& output) { ... });
+///
+/// The output function is called by the staging threads, in order of the tokens, for at most
+/// `tokens_per_tile` of them at a time. After `run`, `storage` may be used for something else after a
+/// __syncthreads().
+template <class Layer, class Policy>
+class BlockRecurrent {
+  static constexpr RecurrentTuning tuning = Policy::recurrent;
+  static constexpr int lanes = tuning.lanes;
+  static constexpr int rows = tuning.rows;
+  static constexpr int columns_per_thread = tuning.columns_per_thread;
+  static constexpr int row_vector = vector_width(rows, 4);
+  static constexpr GateAxis axis = Layer::Gate::axis;
+  static constexpr bool compensated = compensated_decay<Layer>;
+  static_assert(tuning.padded_key_dim() >= Layer::key_dim, "lanes * rows holds every key channel");
+  static_assert(lanes >= 4 && 32 % lanes == 0, "gdr: RecurrentTuning::lanes is 4, 8, 16 or 32");
+  static_assert(tuning.tokens_per_tile % tuning.tokens_in_flight == 0,
+                "gdr: tokens_per_tile is a multiple of tokens_in_flight");
+  static_assert(tuning.columns_per_block() % 4 == 0, "gdr: a block has a multiple of 4 columns");
+
+  using Stager = TokenStager<Layer, Policy>;
+  using Tile = typename Stager::Tile;
+  using Decays = DecayFragment<axis, compensated, rows, columns_per_thread>;
+
+ public:
+  /// Value channels a block covers.
+  static constexpr int columns = tuning.columns_per_block();
+  static constexpr int threads = tuning.threads();
+  static constexpr int step_threads = 32 * tuning.step_warps;
+  static constexpr int stage_threads = 32 * tuning.stage_warps;
+  static constexpr int tokens_per_tile = tuning.tokens_per_tile;
+
+  /// Shares of S^T q, one of each lane that holds a part of the column. Padded, so that the lanes that
+  /// write the same columns of a token, and those that read neighbouring tokens, meet different banks.
+  struct Shares {
+    static constexpr int lane_stride = columns + 4;
+    static constexpr int token_stride = lanes * lane_stride + columns % 32;
+    float data[tokens_per_tile][token_stride];
+
+    GDR_DEVICE float* at(int t, int lane, int c) { return &data[t][lane * lane_stride + c]; }
+    GDR_DEVICE const float* at(int t, int lane, int c) const {
+      return &data[t][lane * lane_stride + c];
+    }
+  };
+
+  /// What the output function gets: the outputs of `tokens` tokens from first_token.
+  struct Output {
+    int64_t first_token;
+    int tokens;
+    int thread;  // 0 .. stage_threads
+    float scale;
+    const Shares& shares;
+
+    /// x[n] = scale * S^T q of token first_token + t and value channel first_column + c + n; c is a
+    /// multiple of N and N of 1, 2, 4 or 8. Channels past span.value_dim hold nothing of meaning.
+    template <int N>
+    GDR_DEVICE void load(int t, int c, float (&x)[N]) const {
+      load_floats(shares.at(t, 0, c), x);
+#pragma unroll
+      for (int lane = 1; lane < lanes; ++lane) {
+        float share[N];
+        load_floats(shares.at(t, lane, c), share);
+#pragma unroll
+        for (int n = 0; n < N; ++n) x[n] += share[n];
+      }
+#pragma unroll
+      for (int n = 0; n < N; ++n) x[n] *= scale;
+    }
+  };
+
+  /// Two of each: one is filled while the other is read.
+  struct TempStorage {
+    Tile tile[2];
+    alignas(16) Shares shares[2];
+  };
+
+  GDR_DEVICE BlockRecurrent(TempStorage& storage, int first_column)
+      : storage_(storage), first_column_(first_column) {
+    const int thread = static_cast<int>(threadIdx.x);
+    lane_ = thread % lanes;
+    column_ = thread / lanes * columns_per_thread;
+    stage_thread_ = thread - step_threads;
+  }
+
+  /// S <- 0.
+  GDR_DEVICE void clear() {
+    for_each([](int, int, float& s) { s = 0; });
+  }
+
+  /// Calls use(i, j, S_ij by reference) for this thread's elements, if it has any: i a key channel, j a value channel
+  /// of the head. Channels past the extents are visited too; what is written there must be finite.
+  template <class Use>
+  GDR_DEVICE void for_each(Use&& use) {
+    if (is_stager()) return;
+#pragma unroll
+    for (int c = 0; c < columns_per_thread; ++c) {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) use(key_channel(r), first_column_ + column_ + c, state_[c][r]);
+    }
+  }
+
+  template <class Use>
+  GDR_DEVICE void run(const Span<Layer>& span, Use&& output) {
+    if (is_stager()) {
+      stage_tiles(span, output);
+    } else {
+      step_tiles(span);
+    }
+  }
+
+ private:
+  GDR_DEVICE bool is_stager() const { return stage_thread_ >= 0; }
+
+  // In turn n, tile n is staged, n - 1 stepped through and n - 2 put out. The barrier between turns is
+  // the only one: no buffer is filled and read in the same turn.
+  static GDR_DEVICE void end_turn() { sync_threads(barrier_turn, threads); }
+
+  template <class Use>
+  GDR_DEVICE void stage_tiles(const Span<Layer>& span, Use&& output) {
+    const int tiles = tile_count(span);
+    Stager stager(span, first_column_, stage_thread_);
+    if (tiles > 0) stager.fetch(0);
+    for (int turn = 0; turn < tiles + 2; ++turn) {
+      if (turn < tiles) {
+        stager.stage(storage_.tile[turn % 2]);
+        if (turn + 1 < tiles) stager.fetch(int64_t{turn + 1} * tokens_per_tile);
+      }
+      if (turn >= 2) {
+        output(Output{int64_t{turn - 2} * tokens_per_tile, tokens_of(span, turn - 2), stage_thread_,
+                      span.scale, storage_.shares[turn % 2]});
+      }
+      end_turn();
+    }
+  }
+
+  GDR_DEVICE void step_tiles(const Span<Layer>& span) {
+    const int tiles = tile_count(span);
+    const int tokens_of_last = tokens_of(span, tiles - 1);
+    end_turn();
+    for (int tile = 0; tile < tiles; ++tile) {
+      run_tile(storage_.tile[tile % 2], storage_.shares[tile % 2],
+               tile + 1 < tiles ? tokens_per_tile : tokens_of_last);
+      end_turn();
+    }
+    end_turn();
+  }
+
+  static GDR_DEVICE int tile_count(const Span<Layer>& span) {
+    return static_cast<int>((span.length + tokens_per_tile - 1) / tokens_per_tile);
+  }
+  static GDR_DEVICE int tokens_of(const Span<Layer>& span, int tile) {
+    const int64_t left = span.length - int64_t{tile} * tokens_per_tile;
+    return left < tokens_per_tile ? static_cast<int>(left) : tokens_per_tile;
+  }
+
+  /// One token as a thread needs it, in registers.
+  struct Token {
+    float q[rows];
+    float k[rows];
+    float v[columns_per_thread];
+    float beta;
+    Decays a;
+  };
+
+  /// Steps through `count` tokens of a tile, rounded up to tokens_in_flight: tokens past the end leave
+  /// the state as it is. A group's loads come first and its stores last, as the compiler must assume
+  /// that a load after a store reads what was stored.
+  GDR_DEVICE void run_tile(const Tile& tile, Shares& shares, int count) {
+    constexpr int in_flight = tuning.tokens_in_flight;
+#pragma unroll 1
+    for (int t = 0; t < count; t += in_flight) {
+      Token token[in_flight];
+      float o[in_flight][columns_per_thread] = {};
+#pragma unroll
+      for (int n = 0; n < in_flight; ++n) load_token(tile, t + n, token[n]);
+#pragma unroll
+      for (int n = 0; n < in_flight; ++n) {
+        Token& x = token[n];
+        load_rows(tile.q[t + n], x.q);  // read last, so loaded last: registers are short
+        step<typename Layer::Rule>(
+            state_, x.a, x.k, x.q, x.v, x.beta,
+            [](float(&sums)[columns_per_thread]) { sum_over_lanes<lanes>(sums); }, o[n]);
+      }
+#pragma unroll
+      for (int n = 0; n < in_flight; ++n) store_floats(shares.at(t + n, lane_, column_), o[n]);
+    }
+  }
+
+  GDR_DEVICE void load_token(const Tile& tile, int t, Token& token) const {
+    load_rows(tile.k[t], token.k);
+    load_floats(&tile.v[t][column_], token.v);
+    if constexpr (Layer::Rule::uses_beta) token.beta = tile.beta[t];
+    if constexpr (axis != GateAxis::none) {
+      float factor[Decays::count];
+      load_factors(tile.gate_high[t], factor);
+#pragma unroll
+      for (int n = 0; n < Decays::count; ++n) token.a.factor[n].high = factor[n];
+      if constexpr (compensated) {
+        load_factors(tile.gate_low[t], factor);
+#pragma unroll
+        for (int n = 0; n < Decays::count; ++n) token.a.factor[n].low = factor[n];
+      }
+    }
+  }
+
+  template <int N>
+  GDR_DEVICE void load_factors(const float* row, float (&x)[N]) const {
+    if constexpr (axis == GateAxis::key) {
+      load_rows(row, x);
+    } else {
+      load_floats(row + (axis == GateAxis::value ? column_ : 0), x);
+    }
+  }
+
+  /// This thread's rows of a key-wide row. Neighbouring lanes read neighbouring vectors, so that a
+  /// warp's read meets every bank once.
+  GDR_DEVICE void load_rows(const float* row, float (&x)[rows]) const {
+#pragma unroll
+    for (int r = 0; r < rows; r += row_vector) {
+      float piece[row_vector];
+      load_floats(row + key_channel(r), piece);
+#pragma unroll
+      for (int e = 0; e < row_vector; ++e) x[r + e] = piece[e];
+    }
+  }
+
+  GDR_DEVICE int key_channel(int r) const {
+    return (r / row_vector * lanes + lane_) * row_vector + r % row_vector;
+  }
+
+  TempStorage& storage_;
+  int first_column_;
+  int lane_;    // among the lanes that share a column
+  int column_;  // this thread's first one, within the block's
+  int stage_thread_;  // negative in threads that step
+  float state_[columns_per_thread][rows];
+};
+
+GDR_NAMESPACE_END

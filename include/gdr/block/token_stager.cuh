@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The tokens a block works on: staged in shared memory as floats, with gate and beta functions
+/// applied once per token and channel and everything outside the tensors filled so that a step leaves
+/// the state as it is, bit for bit: k 0, q 0, v -0 (k v is then -0, and s + -0 is s), factor 1, beta 0.
+
+#include <gdr/block/tile_loader.cuh>
+#include <gdr/block/tuning.hpp>
+#include <gdr/thread/axis.hpp>
+#include <gdr/thread/barrier.cuh>
+#include <gdr/thread/lanes.cuh>
+
+GDR_NAMESPACE_BEGIN
+
+/// One tile: `Tokens` rows; KeyWidth and ValueWidth are padded, GateWidth is 1 where there is no gate.
+template <int Tokens, int KeyWidth, int ValueWidth, int GateWidth, bool Compensated>
+struct TokenTile {
+  alignas(16) float q[Tokens][KeyWidth];
+  alignas(16) float k[Tokens][KeyWidth];
+  alignas(16) float v[Tokens][ValueWidth];
+  alignas(16) float gate_high[Tokens][GateWidth];
+  alignas(16) float gate_low[Compensated ? Tokens : 1][Compensated ? GateWidth : 4];
+  float beta[Tokens];
+};
+
+/// Fetches and stages the tiles of one span for one block of value columns, with the block's staging
+/// threads. One half of them brings q and v, the other k, the gate and beta: each has half the address
+/// arithmetic and half the loads to wait for.
+template <class Layer, class Policy>
+class TokenStager {
+  static constexpr RecurrentTuning tuning = Policy::recurrent;
+  static constexpr int tokens = tuning.tokens_per_tile;
+  static constexpr int half_threads = 16 * tuning.stage_warps;
+  static_assert(half_threads % 32 == 0, "gdr: RecurrentTuning::stage_warps is even");
+  static constexpr int key_width = tuning.padded_key_dim();
+  static constexpr int value_width = tuning.columns_per_block();
+  static constexpr GateAxis axis = Layer::Gate::axis;
+  static constexpr int gate_width = axis == GateAxis::value ? value_width
+                                    : axis == GateAxis::key ? key_width
+                                                            : 1;
+  static constexpr bool compensated = compensated_decay<Layer>;
+  using Element = typename Layer::Element;
+  using GateElement = typename Layer::GateElement;
+
+ public:
+  using Tile = TokenTile<tokens, key_width, value_width, gate_width, compensated>;
+
+  /// `thread`: 0 .. 32 * stage_warps.
+  GDR_DEVICE TokenStager(const Span<Layer>& span, int first_column, int thread)
+      : span_(span),
+        first_column_(first_column),
+        has_keys_(thread >= half_threads),
+        thread_(thread % half_threads),
+        rows_(thread_),
+        v_(thread_),
+        gate_(thread_) {}
+
+  /// Starts the loads of the tile that begins at `first_token`.
+  GDR_DEVICE void fetch(int64_t first_token) {
+    const int64_t left = span_.length - first_token;
+    const int rows = left < tokens ? static_cast<int>(left) : tokens;
+    const int value_channels = span_.value_dim - first_column_;
+    rows_.fetch(source(has_keys_ ? span_.k : span_.q, first_token, 0, rows, span_.key_dim));
+    if (!has_keys_) {
+      v_.fetch(source(span_.v, first_token, first_column_, rows, value_channels));
+    } else {
+      if constexpr (axis != GateAxis::none) {
+        const int channels = axis == GateAxis::value ? value_channels
+                             : axis == GateAxis::key ? span_.key_dim
+                                                     : 1;
+        gate_.fetch(source(span_.gate, first_token, first_gate_channel(), rows, channels));
+      }
+      if constexpr (Layer::Rule::uses_beta) fetch_beta(first_token);
+    }
+  }
+
+  /// Writes the fetched tile, normalised where that is asked for. The caller synchronises the block
+  /// before it is read.
+  GDR_DEVICE void stage(Tile& tile) const {
+    auto& rows = has_keys_ ? tile.k : tile.q;
+    rows_.stage([&](int t, int c, const auto& x, int) { store_floats(&rows[t][c], x); });
+    if (!has_keys_) {
+      v_.stage([&](int t, int c, auto& x, int valid) {
+#pragma unroll
+        for (int e = 0; e < decltype(v_)::vector; ++e) x[e] = e < valid ? x[e] : -0.0f;
+        store_floats(&tile.v[t][c], x);
+      });
+    } else {
+      if constexpr (axis != GateAxis::none) stage_gate(tile);
+      if constexpr (Layer::Rule::uses_beta) {
+        if (thread_ < tokens) tile.beta[thread_] = beta_;
+      }
+    }
+    if (!GDR_LIKELY(!span_.qk_l2norm)) {
+      sync_threads(has_keys_ ? barrier_stage_k : barrier_stage_q, half_threads);
+      normalise(rows);
+    }
+  }
+
+ private:
+  /// x <- x / sqrt(sum x^2 + eps) in place, a warp a row.
+  GDR_DEVICE void normalise(float (&rows)[tokens][key_width]) const {
+    const int lane = thread_ % 32;
+    for (int row = thread_ / 32; row < tokens; row += half_threads / 32) {
+      float(&x)[key_width] = rows[row];
+      float sum[1] = {0};
+      for (int c = lane; c < key_width; c += 32) sum[0] = fmaf(x[c], x[c], sum[0]);
+      sum_over_lanes<32>(sum);
+      const float norm = sqrtf(sum[0] + span_.qk_l2norm_eps);
+      // Rows past the end are zero and stay so with eps 0.
+      const float inverse = norm == 0 ? 0.0f : 1.0f / norm;
+      for (int c = lane; c < key_width; c += 32) x[c] *= inverse;
+    }
+  }
+
+  template <class T>
+  static GDR_DEVICE TileSource<T> source(const Rows<T>& tensor, int64_t token, int channel,
+                                         int rows, int channels) {
+    return {tensor.data + token * tensor.time_stride + channel, tensor.time_stride, rows, channels};
+  }
+  GDR_DEVICE int first_gate_channel() const { return axis == GateAxis::value ? first_column_ : 0; }
+
+  GDR_DEVICE void stage_gate(Tile& tile) const {
+    gate_.stage([&](int t, int c, auto& x, int valid) {
+      constexpr int vector = decltype(gate_)::vector;
+      Decay<compensated> factor[vector];
+#pragma unroll
+      for (int e = 0; e < vector; ++e) {
+        // Asked for channels of the tensor alone: the function may index parameters with them.
+        const int channel = e < valid ? first_gate_channel() + c + e : 0;
+        factor[e] = make_decay<typename Layer::Space, compensated>(
+            span_.gate_function(x[e], span_.head, channel));
+        if (e >= valid) factor[e] = Decay<compensated>{1.0f};
+        x[e] = factor[e].high;
+      }
+      store_floats(&tile.gate_high[t][c], x);
+      if constexpr (compensated) {
+#pragma unroll
+        for (int e = 0; e < vector; ++e) x[e] = factor[e].low;
+        store_floats(&tile.gate_low[t][c], x);
+      }
+    });
+  }
+
+  GDR_DEVICE void fetch_beta(int64_t first_token) {
+    static_assert(tokens <= half_threads, "one thread a token fetches beta");
+    const int64_t token = first_token + thread_;
+    beta_ = 0;
+    if (thread_ < tokens && token < span_.length) {
+      const int64_t at = token * span_.beta_time_stride;
+      const float raw = span_.beta_is_float ? static_cast<const float*>(span_.beta)[at]
+                                            : to_float(static_cast<const Element*>(span_.beta)[at]);
+      beta_ = span_.beta_function(raw, span_.head, 0);
+    }
+  }
+
+  const Span<Layer>& span_;
+  int first_column_;
+  bool has_keys_;  // k, gate and beta, where the other half has q and v
+  int thread_;     // of the half
+  TileLoader<Element, key_width, tokens, half_threads> rows_;
+  TileLoader<Element, value_width, tokens, half_threads> v_;
+  TileLoader<GateElement, gate_width, tokens, half_threads> gate_;
+  float beta_ = 0;
+};
+
+GDR_NAMESPACE_END

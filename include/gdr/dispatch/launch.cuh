@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Launches of the kernels. Arguments are resolved and checked before.
+
+#include <gdr/dispatch/device_facts.cuh>
+#include <gdr/dispatch/policy.hpp>
+#include <gdr/kernel/recurrent.cuh>
+#include <gdr/types/status.hpp>
+
+#include <cuda_runtime.h>
+
+GDR_NAMESPACE_BEGIN
+namespace detail {
+
+/// Launches `kernel` on a one-dimensional grid; zero blocks are no launch and no error. Only grid.x
+/// carries a user's size.
+template <class Args>
+GDR_HIDDEN Status launch(void (*kernel)(Args), int64_t blocks, int threads, size_t shared_bytes,
+                         const Args& args, cudaStream_t stream) {
+  constexpr int64_t max_blocks = 0x7fffffff;
+  if (blocks == 0) return {};
+  if (blocks > max_blocks) {
+    return {StatusCode::unsupported, "shape",
+            "the problem needs more than 2^31 - 1 blocks: split the batch"};
+  }
+  const void* const function = reinterpret_cast<const void*>(kernel);
+  void* parameters[] = {const_cast<Args*>(&args)};
+  const cudaError_t error = ask_cuda([&] {
+    // More than 48 KiB must be asked for: at each launch, as the answer is the current device's and
+    // nothing here remembers devices.
+    if (shared_bytes > 48 * 1024) {
+      const cudaError_t refused =
+          cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shared_bytes));
+      if (refused != cudaSuccess) return refused;
+    }
+    return cudaLaunchKernel(function, dim3(static_cast<unsigned>(blocks)),
+                            dim3(static_cast<unsigned>(threads)), parameters, shared_bytes, stream);
+  });
+  if (error == cudaSuccess) return {};
+  return {StatusCode::cuda_error, "stream", "CUDA refused the launch", static_cast<int>(error)};
+}
+
+/// One of a policy's tunings of the recurrent form, as a policy of its own.
+template <class Policy>
+struct SmallGrid {
+  static constexpr RecurrentTuning recurrent = Policy::recurrent_small_grid;
+};
+template <class Policy>
+struct SmallMemory {
+  static constexpr RecurrentTuning recurrent = Policy::recurrent_small_memory;
+};
+
+/// Whether a policy has a tuning of its own for small grids and small shared memories.
+template <class Policy, class = void>
+struct HasSmallTunings : std::false_type {};
+template <class Policy>
+struct HasSmallTunings<
+    Policy, std::void_t<decltype(Policy::recurrent_small_grid, Policy::recurrent_small_memory)>>
+    : std::true_type {};
+
+/// The recurrent form with one tuning.
+template <class Layer, class Policy>
+struct RecurrentLaunch {
+  static constexpr int64_t shared_bytes =
+      sizeof(typename BlockRecurrent<Layer, Policy>::TempStorage);
+
+  static int64_t blocks(const ForwardArgs<Layer>& args) {
+    return sequence_count(args) * args.shape.heads * recurrent_column_blocks<Layer, Policy>;
+  }
+  static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
+                    cudaStream_t stream) {
+    if (shared_bytes > facts.shared_memory_per_block) {
+      return {StatusCode::unsupported, "device",
+              "the policy's tile does not fit the device's shared memory per block"};
+    }
+    return launch(&recurrent_kernel<Layer, Policy>, blocks(args), Policy::recurrent.threads(),
+                  shared_bytes, args, stream);
+  }
+};
+
+/// The recurrent form, with the policy's tuning for this grid and this device. All of them give the
+/// same bits.
+template <class Layer, class Policy>
+GDR_HIDDEN Status launch_recurrent(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
+                                   cudaStream_t stream) {
+  using Standard = RecurrentLaunch<Layer, Policy>;
+  if constexpr (HasSmallTunings<Policy>::value) {
+    using Memory = RecurrentLaunch<Layer, SmallMemory<Policy>>;
+    if (Standard::shared_bytes > facts.shared_memory_per_block) {
+      return Memory::run(args, facts, stream);
+    }
+    if constexpr (!(Policy::recurrent_small_grid == Policy::recurrent)) {
+      using Grid = RecurrentLaunch<Layer, SmallGrid<Policy>>;
+      if (Grid::blocks(args) <= facts.multiprocessors) return Grid::run(args, facts, stream);
+    }
+  }
+  return Standard::run(args, facts, stream);
+}
+
+}  // namespace detail
+GDR_NAMESPACE_END

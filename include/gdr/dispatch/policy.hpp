@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The shipped tuning: a constexpr selector per form, and the policy made of them.
+
+#include <gdr/block/tuning.hpp>
+#include <gdr/thread/decay.hpp>
+#include <gdr/types/layer.hpp>
+
+GDR_NAMESPACE_BEGIN
+
+/// The shipped tunings of the recurrent form for a layer. They share lanes and rows, so that the same
+/// bits come out whichever is used.
+struct RecurrentTunings {
+  RecurrentTuning standard;
+  RecurrentTuning small_grid;    // where it has no more than a block for each multiprocessor
+  RecurrentTuning small_memory;  // where the device has too little shared memory for the standard
+};
+
+constexpr int round_up(int x, int step) { return (x + step - 1) / step * step; }
+
+/// What of a layer type decides its tuning.
+struct RecurrentTraits {
+  int key_dim;
+  int value_dim;
+  bool key_gate;     // one factor a row takes registers,
+  bool compensated;  // and two where factors are pairs
+  bool delta_rule;   // so do the prediction's sums
+  bool wide_elements;  // 4 bytes: a staged tile takes twice the registers of 2
+};
+
+constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer) {
+  const int key_dim = layer.key_dim;
+  const bool lean = !layer.key_gate && !layer.compensated && !layer.delta_rule;
+  RecurrentTuning t{};
+  if (key_dim <= 32) {
+    // Small heads: the shared-memory reads of k and q are the bound, which two columns share.
+    t.lanes = 8;
+    t.columns_per_thread = 2;
+    t.tokens_per_tile = 32;
+    t.tokens_in_flight = 8;
+  } else {
+    t.lanes = key_dim <= 64 ? 4 : key_dim <= 128 ? 8 : 16;
+    t.columns_per_thread = key_dim <= 64 || (layer.key_gate && layer.compensated) ? 4 : 8;
+    t.tokens_per_tile = key_dim <= 128 && !layer.wide_elements ? 16 : 8;
+    t.tokens_in_flight = lean ? 2 : 1;
+  }
+  t.rows = (key_dim + t.lanes - 1) / t.lanes;
+  if (t.rows > 2) t.rows = round_up(t.rows, 4);  // whole 16-byte reads of k and q
+  const int columns_per_warp = 32 / t.lanes * t.columns_per_thread;
+  const int warps = (layer.value_dim + columns_per_warp - 1) / columns_per_warp;
+  t.step_warps = warps < 4 ? warps : 4;
+  t.stage_warps = t.step_warps <= 2 ? 2 : 4;
+  t.blocks_per_sm = t.step_warps <= 2 ? 2 : 1;
+
+  RecurrentTunings tunings{t, t, t};
+  if (key_dim <= 32) {  // bound by latency: one column a thread, and many SMs share a head
+    tunings.small_grid.columns_per_thread = 1;
+    tunings.small_grid.step_warps = 2;
+    tunings.small_grid.stage_warps = 4;
+    tunings.small_grid.tokens_in_flight = layer.key_gate ? 4 : 16;
+  }
+  tunings.small_memory.tokens_per_tile = key_dim <= 32 ? 16 : 4;
+  return tunings;
+}
+
+/// The policy used where the caller names none.
+template <class Layer>
+struct DefaultPolicy {
+  static constexpr RecurrentTunings recurrent_tunings =
+      select_recurrent_tunings({Layer::key_dim, Layer::value_dim,
+                                Layer::Gate::axis == GateAxis::key, compensated_decay<Layer>,
+                                Layer::Rule::uses_beta, sizeof(typename Layer::Element) == 4});
+  static constexpr RecurrentTuning recurrent = recurrent_tunings.standard;
+  static constexpr RecurrentTuning recurrent_small_grid = recurrent_tunings.small_grid;
+  static constexpr RecurrentTuning recurrent_small_memory = recurrent_tunings.small_memory;
+};
+
+GDR_NAMESPACE_END

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The forward pass: arguments -> checks -> policy -> launch.
+
+#include <gdr/dispatch/checks.hpp>
+#include <gdr/dispatch/device_facts.cuh>
+#include <gdr/dispatch/launch.cuh>
+
+GDR_NAMESPACE_BEGIN
+
+/// Bytes of device memory that forward<Layer>(args) needs as args.workspace, 16-byte aligned. Host
+/// arithmetic on the arguments alone. The recurrent form needs none.
+template <class Layer>
+GDR_HIDDEN int64_t workspace_size(const ForwardArgs<Layer>& /*args*/) {
+  return 0;
+}
+
+namespace detail {
+
+/// Facts and checks, in this order; `facts` are filled where the status is ok.
+template <class Layer>
+GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, DeviceFacts& facts) {
+  if (const Status status = query_device_facts(args, facts); !status.ok()) return status;
+  return check_forward(args, facts, workspace_size(args));
+}
+
+}  // namespace detail
+
+/// What forward<Layer>(args, stream) would answer, short of CUDA's own errors; launches nothing.
+template <class Layer>
+GDR_HIDDEN Status can_forward(const ForwardArgs<Layer>& args) {
+  DeviceFacts facts;
+  return detail::prepare(args, facts);
+}
+
+/// Runs the recurrence
+///
+///     S <- S * a_t;   S <- S + k_t (outer) u_t;   o_t = scale * S^T q_t
+///
+/// over every sequence and value head, on `stream` of the current device.
+///
+/// \tparam Layer   a Recurrence: head dimensions, element type, gate, rule
+/// \tparam Policy  tuning; DefaultPolicy<Layer> or a type of the caller's with a member
+///                 `static constexpr RecurrentTuning recurrent`
+/// \param args     shapes and pointers, see ForwardArgs; read before the call returns
+/// \return ok, or the argument at fault; then nothing was launched and nothing written.
+///
+/// Neither allocates nor synchronises, keeps no state, may be captured in a graph. Bitwise the same
+/// from run to run on one GPU model; with a given policy, and with the default one always, a
+/// sequence's bits do not depend on what else is in the batch.
+template <class Layer, class Policy = DefaultPolicy<Layer>>
+GDR_HIDDEN Status forward(const ForwardArgs<Layer>& args, cudaStream_t stream) {
+  DeviceFacts facts;
+  if (const Status status = detail::prepare(args, facts); !status.ok()) return status;
+  return detail::launch_recurrent<Layer, Policy>(resolve(args), facts, stream);
+}
+
+GDR_NAMESPACE_END

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The recurrent form: one block per sequence, value head and block of value columns.
+
+#include <gdr/block/recurrent.cuh>
+#include <gdr/block/state_io.cuh>
+#include <gdr/block/tile_store.cuh>
+#include <gdr/thread/special_registers.cuh>
+
+GDR_NAMESPACE_BEGIN
+
+/// Blocks of the recurrent kernel along the value axis, for the layer type's extent: a division by a
+/// constant in the kernel. Where the extent of the arguments is smaller, surplus blocks leave.
+template <class Layer, class Policy>
+inline constexpr int recurrent_column_blocks =
+    (Layer::value_dim + Policy::recurrent.columns_per_block() - 1) /
+    Policy::recurrent.columns_per_block();
+
+/// What a block works on.
+struct BlockProblem {
+  unsigned sequence;
+  int head;
+  int first_column;
+};
+
+/// The problem of a block, from %ctaid.x read anew each time: the step loop has no register to spare
+/// for a value that is needed before and after it.
+template <class Layer, class Policy>
+GDR_DEVICE BlockProblem block_problem(const ForwardArgs<Layer>& args) {
+  constexpr unsigned column_blocks = recurrent_column_blocks<Layer, Policy>;
+  const unsigned block = block_index_x();
+  const unsigned sequence_and_head = block / column_blocks;
+  const auto heads = static_cast<unsigned>(args.shape.heads);
+  return {sequence_and_head / heads, static_cast<int>(sequence_and_head % heads),
+          static_cast<int>(block % column_blocks) * Policy::recurrent.columns_per_block()};
+}
+
+/// Grid: N * Hv * column blocks, all in x. `args` are resolved.
+template <class Layer, class Policy>
+GDR_HIDDEN __global__ void __launch_bounds__(Policy::recurrent.threads(),
+                                             Policy::recurrent.blocks_per_sm)
+    recurrent_kernel(const __grid_constant__ ForwardArgs<Layer> args) {
+  using Block = BlockRecurrent<Layer, Policy>;
+  extern __shared__ __align__(16) unsigned char shared_memory[];
+  auto& storage = *reinterpret_cast<typename Block::TempStorage*>(shared_memory);
+
+  const BlockProblem problem = block_problem<Layer, Policy>(args);
+  if (problem.first_column >= args.shape.value_dim) return;
+  const SequenceBounds bounds = sequence_bounds(args, problem.sequence);
+  const Span<Layer> span = span_of(args, bounds, problem.head);
+  Block block(storage, problem.first_column);
+  if (GDR_LIKELY(args.initial_state.data == nullptr)) {
+    block.clear();
+  } else {
+    load_state(block, args.initial_state, problem.sequence, problem.head, span.key_dim,
+               span.value_dim);
+  }
+
+  const Strides& strides = args.o.strides;
+  const TileTarget<typename Layer::Element> o{
+      args.o.data + bounds.batch * strides.batch + bounds.first_token * strides.time +
+          problem.head * strides.head + problem.first_column,
+      strides.time, span.value_dim - problem.first_column};
+  const bool has_o = args.o.data != nullptr;
+  block.run(span, [&](const typename Block::Output& output) {
+    if (has_o) store_output<Block::columns, Block::stage_threads>(o, output);
+  });
+
+  if (!GDR_LIKELY(args.final_state.data == nullptr)) {
+    const BlockProblem same = block_problem<Layer, Policy>(args);
+    store_state(block, args.final_state, same.sequence, same.head, args.shape.key_dim,
+                args.shape.value_dim);
+  }
+}
+
+GDR_NAMESPACE_END

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// PTX special registers, read where the compiler must not keep an earlier reading.
+
+#include <gdr/config.hpp>
+
+GDR_NAMESPACE_BEGIN
+
+/// PTX %ctaid.x: blockIdx.x, read here and now.
+GDR_DEVICE unsigned block_index_x() {
+  unsigned index;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index));
+  return index;
+}
+
+GDR_NAMESPACE_END
