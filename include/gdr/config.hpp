@@ -21,12 +21,24 @@
 // library in one process never share a symbol.
 #define GDR_DETAIL_JOIN2(a, b, c) v##a##_##b##_##c
 #define GDR_DETAIL_JOIN(a, b, c) GDR_DETAIL_JOIN2(a, b, c)
+// nvcc warns (1407) where a hidden template is instantiated with a type of an anonymous namespace, such
+// as a gate function of the user's: it has no symbol to hide, which is as good.
+#if defined(__NVCC__) && !defined(__CUDACC_RTC__)
+#define GDR_DETAIL_QUIET_BEGIN _Pragma("nv_diagnostic push") _Pragma("nv_diag_suppress 1407")
+#define GDR_DETAIL_QUIET_END _Pragma("nv_diagnostic pop")
+#else
+#define GDR_DETAIL_QUIET_BEGIN
+#define GDR_DETAIL_QUIET_END
+#endif
+
 #define GDR_NAMESPACE_BEGIN \
+  GDR_DETAIL_QUIET_BEGIN    \
   namespace gdr {           \
   inline namespace GDR_DETAIL_JOIN(GDR_VERSION_MAJOR, GDR_VERSION_MINOR, GDR_VERSION_PATCH) {
 #define GDR_NAMESPACE_END \
   }                       \
-  }
+  }                       \
+  GDR_DETAIL_QUIET_END
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #define GDR_HOST_DEVICE __host__ __device__ __forceinline__
@@ -70,6 +82,7 @@ using stdx::int32_t;
 using stdx::int64_t;
 using stdx::uint16_t;
 using stdx::uint32_t;
+using stdx::uint64_t;
 using stdx::uint8_t;
 
 GDR_NAMESPACE_END

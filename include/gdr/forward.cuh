@@ -8,6 +8,7 @@
 #include <gdr/dispatch/checks.hpp>
 #include <gdr/dispatch/device_facts.cuh>
 #include <gdr/dispatch/launch.cuh>
+#include <gdr/forward.hpp>
 
 GDR_NAMESPACE_BEGIN
 
@@ -43,15 +44,15 @@ GDR_HIDDEN Status can_forward(const ForwardArgs<Layer>& args) {
 /// over every sequence and value head, on `stream` of the current device.
 ///
 /// \tparam Layer   a Recurrence: head dimensions, element type, gate, rule
-/// \tparam Policy  tuning; DefaultPolicy<Layer> or a type of the caller's with a member
-///                 `static constexpr RecurrentTuning recurrent`
+/// \tparam Policy  tuning; by default DefaultPolicy<Layer>, or a type of the caller's with a
+///                 member `static constexpr RecurrentTuning recurrent`
 /// \param args     shapes and pointers, see ForwardArgs; read before the call returns
 /// \return ok, or the argument at fault; then nothing was launched and nothing written.
 ///
 /// Neither allocates nor synchronises, keeps no state, may be captured in a graph. Bitwise the same
 /// from run to run on one GPU model; with a given policy, and with the default one always, a
 /// sequence's bits do not depend on what else is in the batch.
-template <class Layer, class Policy = DefaultPolicy<Layer>>
+template <class Layer, class Policy>
 GDR_HIDDEN Status forward(const ForwardArgs<Layer>& args, cudaStream_t stream) {
   DeviceFacts facts;
   if (const Status status = detail::prepare(args, facts); !status.ok()) return status;

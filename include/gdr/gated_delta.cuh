@@ -23,8 +23,9 @@
 ///     reference::forward             the same in double on the host          reference.hpp
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-static_assert(__CUDA_ARCH__ >= 800,
-              "gdr needs compute capability 8.0 or above: set CMAKE_CUDA_ARCHITECTURES to 80 or more");
+static_assert(
+    __CUDA_ARCH__ >= 800,
+    "gdr needs compute capability 8.0 or above: set CMAKE_CUDA_ARCHITECTURES to 80 or more");
 #endif
 
 #include <gdr/block/recurrent.cuh>

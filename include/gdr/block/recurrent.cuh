@@ -197,8 +197,7 @@ class BlockRecurrent {
       for (int n = 0; n < in_flight; ++n) load_token(tile, t + n, token[n]);
 #pragma unroll
       for (int n = 0; n < in_flight; ++n) {
-        Token& x = token[n];
-        load_rows(tile.q[t + n], x.q);  // read last, so loaded last: registers are short
+        const Token& x = token[n];
         step<typename Layer::Rule>(
             state_, x.a, x.k, x.q, x.v, x.beta,
             [](float(&sums)[columns_per_thread]) { sum_over_lanes<lanes>(sums); }, o[n]);
@@ -209,6 +208,7 @@ class BlockRecurrent {
   }
 
   GDR_DEVICE void load_token(const Tile& tile, int t, Token& token) const {
+    load_rows(tile.q[t], token.q);
     load_rows(tile.k[t], token.k);
     load_floats(&tile.v[t][column_], token.v);
     if constexpr (Layer::Rule::uses_beta) token.beta = tile.beta[t];
@@ -252,8 +252,8 @@ class BlockRecurrent {
 
   TempStorage& storage_;
   int first_column_;
-  int lane_;    // among the lanes that share a column
-  int column_;  // this thread's first one, within the block's
+  int lane_;          // among the lanes that share a column
+  int column_;        // this thread's first one, within the block's
   int stage_thread_;  // negative in threads that step
   float state_[columns_per_thread][rows];
 };

@@ -32,11 +32,11 @@ struct Span {
   int value_dim = Layer::value_dim;
   float scale = 1.0f;
 
-  Rows<Element> q;                             // [length, K]
-  Rows<Element> k;                             // [length, K]
-  Rows<Element> v;                             // [length, V]
-  Rows<typename Layer::GateElement> gate;      // [length, V | K | 1]
-  const void* beta = nullptr;                  // [length], float32 or Element
+  Rows<Element> q;                         // [length, K]
+  Rows<Element> k;                         // [length, K]
+  Rows<Element> v;                         // [length, V]
+  Rows<typename Layer::GateElement> gate;  // [length, V | K | 1]
+  const void* beta = nullptr;              // [length], float32 or Element
   bool beta_is_float = true;
   int64_t beta_time_stride = 0;
   typename Layer::GateFunction gate_function{};
@@ -47,13 +47,13 @@ struct Span {
 
 /// Where sequence `n` lies: its batch row, first token and length.
 struct SequenceBounds {
-  int64_t batch;
+  uint32_t batch;
   int64_t first_token;
   int64_t length;
 };
 
 template <class Layer>
-GDR_DEVICE SequenceBounds sequence_bounds(const ForwardArgs<Layer>& args, int64_t n) {
+GDR_DEVICE SequenceBounds sequence_bounds(const ForwardArgs<Layer>& args, uint32_t n) {
   if (GDR_LIKELY(args.cu_seqlens.data == nullptr)) return {n, 0, args.shape.seq_len};
   const int64_t begin = args.cu_seqlens[n];
   const int64_t end = args.cu_seqlens[n + 1];

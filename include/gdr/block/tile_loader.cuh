@@ -43,8 +43,8 @@ class TileLoader {
       for_each_piece([&](int p, int token, int channel) {
         pieces_[p] = Piece{};
         if (token < source.rows && channel < source.channels) {
-          pieces_[p] = *reinterpret_cast<const Piece*>(source.data + token * source.time_stride +
-                                                       channel);
+          pieces_[p] =
+              *reinterpret_cast<const Piece*>(source.data + token * source.time_stride + channel);
         }
       });
     } else {
@@ -84,7 +84,8 @@ class TileLoader {
 #pragma unroll
     for (int p = 0; p < pieces_per_thread; ++p) {
       int token, channel;
-      if constexpr (Threads % pieces_per_row == 0) {  // one channel a thread, rows at a fixed distance
+      if constexpr (Threads % pieces_per_row ==
+                    0) {  // one channel a thread, rows at a fixed distance
         token = thread_ / pieces_per_row + p * (Threads / pieces_per_row);
         channel = thread_ % pieces_per_row * vector;
       } else {

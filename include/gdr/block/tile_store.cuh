@@ -28,8 +28,7 @@ GDR_DEVICE void store_output(const TileTarget<T>& target, const Output& output) 
   const auto stride = static_cast<size_t>(target.time_stride) * sizeof(T);
   const bool whole_pieces = (address | stride) % sizeof(Piece) == 0 &&
                             (target.channels >= Columns || target.channels % vector == 0);
-  for (int piece = output.thread; piece < output.tokens * pieces_per_row;
-       piece += Threads) {
+  for (int piece = output.thread; piece < output.tokens * pieces_per_row; piece += Threads) {
     const int t = piece / pieces_per_row;
     const int c = piece % pieces_per_row * vector;
     T* const row = first + t * target.time_stride + c;

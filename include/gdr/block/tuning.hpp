@@ -27,14 +27,16 @@ struct RecurrentTuning {
 
   GDR_HOST_DEVICE constexpr int threads() const { return 32 * (step_warps + stage_warps); }
   GDR_HOST_DEVICE constexpr int padded_key_dim() const { return lanes * rows; }
-  GDR_HOST_DEVICE constexpr int columns_per_block() const { return step_warps * (32 / lanes) * columns_per_thread; }
+  GDR_HOST_DEVICE constexpr int columns_per_block() const {
+    return step_warps * (32 / lanes) * columns_per_thread;
+  }
 };
 
 constexpr bool operator==(const RecurrentTuning& a, const RecurrentTuning& b) {
   return a.lanes == b.lanes && a.rows == b.rows && a.columns_per_thread == b.columns_per_thread &&
          a.step_warps == b.step_warps && a.stage_warps == b.stage_warps &&
-         a.tokens_per_tile == b.tokens_per_tile &&
-         a.tokens_in_flight == b.tokens_in_flight && a.blocks_per_sm == b.blocks_per_sm;
+         a.tokens_per_tile == b.tokens_per_tile && a.tokens_in_flight == b.tokens_in_flight &&
+         a.blocks_per_sm == b.blocks_per_sm;
 }
 
 GDR_NAMESPACE_END

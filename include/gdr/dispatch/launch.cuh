@@ -15,26 +15,23 @@
 GDR_NAMESPACE_BEGIN
 namespace detail {
 
-/// Launches `kernel` on a one-dimensional grid; zero blocks are no launch and no error. Only grid.x
-/// carries a user's size.
-template <class Args>
-GDR_HIDDEN Status launch(void (*kernel)(Args), int64_t blocks, int threads, size_t shared_bytes,
-                         const Args& args, cudaStream_t stream) {
+/// Launches `kernel` on a one-dimensional grid. Only grid.x carries a user's size.
+template <class Params>
+GDR_HIDDEN Status launch(void (*kernel)(Params), int64_t blocks, int threads, size_t shared_bytes,
+                         const Params& params, cudaStream_t stream) {
   constexpr int64_t max_blocks = 0x7fffffff;
-  if (blocks == 0) return {};
   if (blocks > max_blocks) {
     return {StatusCode::unsupported, "shape",
             "the problem needs more than 2^31 - 1 blocks: split the batch"};
   }
   const void* const function = reinterpret_cast<const void*>(kernel);
-  void* parameters[] = {const_cast<Args*>(&args)};
+  void* parameters[] = {const_cast<Params*>(&params)};
   const cudaError_t error = ask_cuda([&] {
     // More than 48 KiB must be asked for: at each launch, as the answer is the current device's and
     // nothing here remembers devices.
     if (shared_bytes > 48 * 1024) {
-      const cudaError_t refused =
-          cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shared_bytes));
+      const cudaError_t refused = cudaFuncSetAttribute(
+          function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
       if (refused != cudaSuccess) return refused;
     }
     return cudaLaunchKernel(function, dim3(static_cast<unsigned>(blocks)),
@@ -71,14 +68,15 @@ struct RecurrentLaunch {
   static int64_t blocks(const ForwardArgs<Layer>& args) {
     return sequence_count(args) * args.shape.heads * recurrent_column_blocks<Layer, Policy>;
   }
-  static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
-                    cudaStream_t stream) {
+  static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& facts, cudaStream_t stream) {
     if (shared_bytes > facts.shared_memory_per_block) {
       return {StatusCode::unsupported, "device",
               "the policy's tile does not fit the device's shared memory per block"};
     }
+    if (blocks(args) == 0) return {};
+    const RecurrentParams<Layer> params{args, FastDivisor(static_cast<uint32_t>(args.shape.heads))};
     return launch(&recurrent_kernel<Layer, Policy>, blocks(args), Policy::recurrent.threads(),
-                  shared_bytes, args, stream);
+                  shared_bytes, params, stream);
   }
 };
 

@@ -25,9 +25,9 @@ constexpr int round_up(int x, int step) { return (x + step - 1) / step * step; }
 struct RecurrentTraits {
   int key_dim;
   int value_dim;
-  bool key_gate;     // one factor a row takes registers,
-  bool compensated;  // and two where factors are pairs
-  bool delta_rule;   // so do the prediction's sums
+  bool key_gate;       // one factor a row takes registers,
+  bool compensated;    // and two where factors are pairs
+  bool delta_rule;     // so do the prediction's sums
   bool wide_elements;  // 4 bytes: a staged tile takes twice the registers of 2
 };
 
@@ -69,10 +69,9 @@ constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer
 /// The policy used where the caller names none.
 template <class Layer>
 struct DefaultPolicy {
-  static constexpr RecurrentTunings recurrent_tunings =
-      select_recurrent_tunings({Layer::key_dim, Layer::value_dim,
-                                Layer::Gate::axis == GateAxis::key, compensated_decay<Layer>,
-                                Layer::Rule::uses_beta, sizeof(typename Layer::Element) == 4});
+  static constexpr RecurrentTunings recurrent_tunings = select_recurrent_tunings(
+      {Layer::key_dim, Layer::value_dim, Layer::Gate::axis == GateAxis::key,
+       compensated_decay<Layer>, Layer::Rule::uses_beta, sizeof(typename Layer::Element) == 4});
   static constexpr RecurrentTuning recurrent = recurrent_tunings.standard;
   static constexpr RecurrentTuning recurrent_small_grid = recurrent_tunings.small_grid;
   static constexpr RecurrentTuning recurrent_small_memory = recurrent_tunings.small_memory;

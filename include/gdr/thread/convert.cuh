@@ -66,8 +66,8 @@ struct alignas(N * sizeof(T)) PackedVector {
     } else {
       uint16_t bits;
       memcpy(&bits, &x, sizeof(bits));
-      word[e / 2] = static_cast<decltype(word[0] + 0)>(e % 2 == 0 ? bits
-                                                                  : word[e / 2] | uint32_t{bits} << 16);
+      word[e / 2] = static_cast<decltype(word[0] + 0)>(
+          e % 2 == 0 ? bits : word[e / 2] | uint32_t{bits} << 16);
     }
   }
 };

@@ -44,7 +44,7 @@ struct Decay<true> {
 /// 16-bit tensors is far above what the pair saves.
 template <class Layer>
 inline constexpr bool compensated_decay =
-    stdx::is_same<typename Layer::Space, Log>::value && Layer::element_type == DataType::float32;
+    stdx::is_same<typename Layer::Space, Log>::value&& Layer::element_type == DataType::float32;
 
 /// The factor of a gate given in `Space`: g or exp(g).
 template <class Space, bool Compensated>

@@ -12,12 +12,13 @@ GDR_NAMESPACE_BEGIN
 
 /// Sizes of a problem. Zero in `key_heads`, `key_dim` and `value_dim` means the default named there.
 struct Shape {
-  int64_t batch = 0;      // B
-  int64_t seq_len = 0;    // T; with cu_seqlens the tokens of all sequences together
-  int64_t heads = 0;      // Hv, value heads
-  int64_t key_heads = 0;  // Hk, a divisor of Hv; default Hv. Value head h reads key head h / (Hv / Hk)
-  int key_dim = 0;        // K; default and maximum: the layer type's
-  int value_dim = 0;      // V; default and maximum: the layer type's
+  int64_t batch = 0;    // B
+  int64_t seq_len = 0;  // T; with cu_seqlens the tokens of all sequences together
+  int64_t heads = 0;    // Hv, value heads
+  int64_t key_heads =
+      0;              // Hk, a divisor of Hv; default Hv. Value head h reads key head h / (Hv / Hk)
+  int key_dim = 0;    // K; default and maximum: the layer type's
+  int value_dim = 0;  // V; default and maximum: the layer type's
 };
 
 /// The form of the algorithm.
@@ -33,35 +34,37 @@ struct ForwardArgs {
   Shape shape{};
   float scale = 1.0f;  // multiplies o. Other libraries often default to K^-0.5
 
-  TensorView<const Element> q{};         // [B, T, Hk, K]
-  TensorView<const Element> k{};         // [B, T, Hk, K]
-  TensorView<const Element> v{};         // [B, T, Hv, V]
-  TensorView<const GateElement> gate{};  // [B, T, Hv, V], [B, T, Hv, K] or [B, T, Hv] by the gate's axis
-  AnyTensorView beta{};                  // [B, T, Hv], float32 or Element; the delta rule's alone
-  TensorView<Element> o{};               // [B, T, Hv, V]; null: only the final state is made
+  TensorView<const Element> q{};  // [B, T, Hk, K]
+  TensorView<const Element> k{};  // [B, T, Hk, K]
+  TensorView<const Element> v{};  // [B, T, Hv, V]
+  TensorView<const GateElement>
+      gate{};               // [B, T, Hv, V], [B, T, Hv, K] or [B, T, Hv] by the gate's axis
+  AnyTensorView beta{};     // [B, T, Hv], float32 or Element; the delta rule's alone
+  TensorView<Element> o{};  // [B, T, Hv, V]; null: only the final state is made
 
   ConstStateView initial_state{};  // [N, Hv, K, V] or [N, Hv, V, K]; null: zero
-  StateView final_state{};         // likewise; null: not stored; may be exactly initial_state's buffer
+  StateView final_state{};  // likewise; null: not stored; may be exactly initial_state's buffer
 
   SequenceOffsets cu_seqlens{};  // null: N = B sequences of T tokens; else B = 1
 
   typename Layer::GateFunction gate_function{};  // parameters of the gate function
   typename Layer::BetaFunction beta_function{};  // parameters of beta's function
 
-  bool qk_l2norm = false;         // q, k <- x / sqrt(sum x^2 + qk_l2norm_eps), before scale
-  float qk_l2norm_eps = 1e-6f;    // >= 0
+  bool qk_l2norm = false;       // q, k <- x / sqrt(sum x^2 + qk_l2norm_eps), before scale
+  float qk_l2norm_eps = 1e-6f;  // >= 0
 
-  bool batch_invariant = false;   // a sequence's bits do not depend on its batch mates
+  bool batch_invariant = false;  // a sequence's bits do not depend on its batch mates
   Algorithm algorithm = Algorithm::automatic;
-  bool split_state_operand = false;  // chunked forms: state operand in two parts, for inputs that cancel
+  bool split_state_operand =
+      false;  // chunked forms: state operand in two parts, for inputs that cancel
 
-  void* workspace = nullptr;     // device memory of at least workspace_size(args) bytes
+  void* workspace = nullptr;  // device memory of at least workspace_size(args) bytes
   int64_t workspace_bytes = 0;
 
   // State pools: initial_state and final_state are then [slots, ...].
-  const int32_t* state_in = nullptr;    // [N] slot of the initial state; -1: zero
-  const int32_t* state_out = nullptr;   // [N] slot of the final state; -1: not stored
-  const uint8_t* has_state = nullptr;   // [N] 0: zero start, whatever the slot holds
+  const int32_t* state_in = nullptr;   // [N] slot of the initial state; -1: zero
+  const int32_t* state_out = nullptr;  // [N] slot of the final state; -1: not stored
+  const uint8_t* has_state = nullptr;  // [N] 0: zero start, whatever the slot holds
 };
 
 /// The arguments with every default made explicit: key_heads, key_dim, value_dim and all strides.

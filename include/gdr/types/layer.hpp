@@ -62,8 +62,8 @@ struct HasValue<F, stdx::void_t<decltype(float(stdx::declval<const F&>()(0.0f, 0
 template <class F, class = void>
 struct HasDerivative : stdx::false_type {};
 template <class F>
-struct HasDerivative<F,
-                     stdx::void_t<decltype(float(stdx::declval<const F&>().derivative(0.0f, 0, 0)))>>
+struct HasDerivative<
+    F, stdx::void_t<decltype(float(stdx::declval<const F&>().derivative(0.0f, 0, 0)))>>
     : stdx::true_type {};
 
 /// The contract of a gate function, one sentence for each missing member.
@@ -71,10 +71,12 @@ template <class F>
 struct CheckGateFunction {
   static_assert(HasSpace<F>::value,
                 "gdr: a gate function declares its space: using Space = gdr::Linear; or gdr::Log;");
-  static_assert(HasValue<F>::value,
-                "gdr: a gate function has float operator()(float raw, int head, int channel) const");
-  static_assert(HasDerivative<F>::value,
-                "gdr: a gate function has float derivative(float raw, int head, int channel) const");
+  static_assert(
+      HasValue<F>::value,
+      "gdr: a gate function has float operator()(float raw, int head, int channel) const");
+  static_assert(
+      HasDerivative<F>::value,
+      "gdr: a gate function has float derivative(float raw, int head, int channel) const");
   static constexpr bool value = true;
 };
 

@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Part GDR_TEST_PART of GDR_TEST_PARTS of the short list.
+
+#include "support/instantiations.cuh"
+
+std::vector<const void*> short_list() {
+  return gdr::test::instantiate<GDR_TEST_PART, GDR_TEST_PARTS>(gdr::test::layers::Short{});
+}
