@@ -18,8 +18,11 @@
 ///     workspace_size<Layer>(args)    device memory it needs                  forward.cuh
 ///     ForwardArgs, Recurrence, ...   arguments and layer types               types.hpp
 ///     Sigmoid, LogSigmoid, ...       gate functions applied in the kernel    gates.hpp
+///     forward<List>(key, args, ..)   a layer chosen at run time              dispatcher.cuh
 ///     BlockRecurrent                 the form as a block collective          block/recurrent.cuh
-///     step                           one token on one thread's data          thread/step.hpp
+///     span_of, rows_of               a sequence and head for it              block/span.cuh
+///     load_state, store_state        states for it                           block/state_io.cuh
+///     step, make_decay               one token on one thread's data          thread/step.hpp
 ///     reference::forward             the same in double on the host          reference.hpp
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -29,6 +32,8 @@ static_assert(
 #endif
 
 #include <gdr/block/recurrent.cuh>
+#include <gdr/block/state_io.cuh>
+#include <gdr/dispatcher.cuh>
 #include <gdr/forward.cuh>
 #include <gdr/gates.hpp>
 #include <gdr/types.hpp>

@@ -30,10 +30,30 @@ GDR_NAMESPACE_BEGIN
 
 namespace detail {
 
+/// 1 / y for y from 1 to 2, within a rounding. On the device without the general division's branch for
+/// numbers that do not occur here.
+GDR_HOST_DEVICE float reciprocal_from_1_to_2(float y) {
+#if defined(__CUDA_ARCH__)
+  const float r = ::__fdividef(1.0f, y);
+  return ::fmaf(r, ::fmaf(-y, r, 1.0f), r);  // one step of Newton's method
+#else
+  return 1.0f / y;
+#endif
+}
+
+/// A parameter that no kernel writes, so that the compiler may keep it from one channel to the next.
+GDR_HOST_DEVICE float parameter(const float* p) {
+#if defined(__CUDA_ARCH__)
+  return ::__ldg(p);
+#else
+  return *p;
+#endif
+}
+
 /// 1 / (1 + exp(-x)). The exponential's argument is never positive, so that it cannot overflow.
 GDR_HOST_DEVICE float sigmoid(float x) {
   const float e = ::expf(-::fabsf(x));
-  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+  return (x < 0.0f ? e : 1.0f) * reciprocal_from_1_to_2(1.0f + e);
 }
 
 /// log(1 + exp(x)): its own tail on the left, x on the right.
@@ -86,11 +106,12 @@ struct SoftplusDecay {
 
  private:
   GDR_HOST_DEVICE float rate(int head) const {
-    return a_log == nullptr ? 1.0f : ::expf(a_log[head]);
+    return a_log == nullptr ? 1.0f : ::expf(detail::parameter(a_log + head));
   }
   GDR_HOST_DEVICE float bias(int head, int channel) const {
     if (dt_bias == nullptr) return 0.0f;
-    return dt_bias[dt_bias_channels == 1 ? head : head * dt_bias_channels + channel];
+    return detail::parameter(dt_bias +
+                             (dt_bias_channels == 1 ? head : head * dt_bias_channels + channel));
   }
 };
 

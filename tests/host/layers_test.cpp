@@ -65,8 +65,8 @@ class Layers : public testing::Test {
 
 TEST_F(Layers, LinearAttention) {
   auto q = random.normal(B, T, 3, K), k = random.normal(B, T, 3, K), v = random.normal(B, T, 3, V);
-  for (double& x : q.data) x = x > 0 ? x + 1 : std::exp(x);  // phi = elu + 1
-  for (double& x : k.data) x = x > 0 ? x + 1 : std::exp(x);
+  for (double& x : q.values) x = x > 0 ? x + 1 : std::exp(x);  // phi = elu + 1
+  for (double& x : k.values) x = x > 0 ? x + 1 : std::exp(x);
   const Dense<double> zero(B, 3, K, V + 1);  // [S z]
   const auto expected = formula(zero, v, [&](Matrix& S, int b, int t, int h, double* y) {
     double divisor = 0;
@@ -118,11 +118,11 @@ TEST_F(Layers, RetNet) {
   const auto q = random.normal(B, T, 4, K), k = random.normal(B, T, 4, K);
   const auto v = random.normal(B, T, 4, V);
   const auto decay = [](int h) { return 1 - std::pow(2.0, -5 - h); };
-  const auto gamma = Dense<double>(4).fill([&](int h, int, int, int) { return decay(h); });
+  const auto gamma = Dense<float>(4).fill([&](int h, int, int, int) { return decay(h); });
 
-  using RetNet = Recurrence<HeadDims<K, V>, Element, HeadGate<Linear>>;
+  using RetNet = Recurrence<HeadDims<K, V>, Element, HeadGate<Linear, float>>;
   auto args = arguments<RetNet>(q, k, v);
-  args.gate = strided(gamma.pointer(), /*batch=*/0, /*time=*/0, /*head=*/1);
+  args.gate = strided(gamma.data(), /*batch=*/0, /*time=*/0, /*head=*/1);
   expect_same(run(args), retention(q, k, v, decay), V, V, exact);
 }
 
@@ -157,7 +157,7 @@ TEST_F(Layers, Lightning) {
 
   using Lightning = Recurrence<HeadDims<K, V>, Element, HeadGate<Log>>;
   auto args = arguments<Lightning>(q, k, v);
-  args.gate = strided(slope.pointer(), 0, 0, 1);
+  args.gate = strided(slope.data(), 0, 0, 1);
   expect_same(run(args), expected, V, V, exact);
 }
 
@@ -190,25 +190,29 @@ TEST_F(Layers, Mamba2) {
       [&](int b, int t, int h, int p) { return dt(b, t, h) * x(b, t, h, p); });
   const auto expect_mamba2 = [&](auto args, double bound) {
     args.shape.key_heads = groups;
-    args.initial_state = {states.pointer(), StateLayout::vk};
+    args.initial_state = {states.data(), StateLayout::vk};
     Result actual = run(args, StateLayout::vk);
     for (size_t n = 0; n < actual.o.size(); ++n)
-      actual.o[n] += D(static_cast<int>(n / V % heads)) * x.data[n];
+      actual.o[n] += D(static_cast<int>(n / V % heads)) * x.values[n];
     expect_same(actual, expected, V, K, bound);
   };
 
   const auto dt_A =
       Dense<double>(B, T, heads).fill([&](int b, int t, int h, int) { return dt(b, t, h) * A(h); });
-  using Ssd = Recurrence<HeadDims<K, V>, Element, HeadGate<Log>>;
-  auto args = arguments<Ssd>(/*q=*/C, /*k=*/B_in, v);
-  args.gate = dt_A.pointer();
-  expect_mamba2(args, exact);
+  {
+    using Ssd = Recurrence<HeadDims<K, V>, Element, HeadGate<Log>>;
+    auto args = arguments<Ssd>(/*q=*/C, /*k=*/B_in, v);
+    args.gate = dt_A.data();
+    expect_mamba2(args, exact);
+  }
 
-  using SsdOfDt = Recurrence<HeadDims<K, V>, Element, HeadGate<SoftplusDecay, float>>;
-  auto dt_args = arguments<SsdOfDt>(C, B_in, v);
-  dt_args.gate = raw_dt.pointer();
-  dt_args.gate_function = {A_log.pointer(), dt_bias.pointer()};
-  expect_mamba2(dt_args, in_float);
+  {
+    using SsdOfDt = Recurrence<HeadDims<K, V>, Element, HeadGate<SoftplusDecay, float>>;
+    auto args = arguments<SsdOfDt>(C, B_in, v);
+    args.gate = raw_dt.data();
+    args.gate_function = {A_log.data(), dt_bias.data()};
+    expect_mamba2(args, in_float);
+  }
 }
 
 // --- GLA (Yang et al., 2023): S_t = Diag(alpha_t) S_{t-1} + k_t^T v_t;  o_t = q_t S_t
@@ -229,27 +233,33 @@ TEST_F(Layers, Gla) {
       }
   });
 
-  using GlaOfFactors = Recurrence<HeadDims<K, V>, Element, KeyGate<Linear>>;
-  auto args = arguments<GlaOfFactors>(q, k, v);
-  args.gate = alpha.pointer();
-  args.initial_state = states.pointer();
-  expect_same(run(args), expected, V, V, exact);
+  {
+    using GlaOfFactors = Recurrence<HeadDims<K, V>, Element, KeyGate<Linear>>;
+    auto args = arguments<GlaOfFactors>(q, k, v);
+    args.gate = alpha.data();
+    args.initial_state = states.data();
+    expect_same(run(args), expected, V, V, exact);
+  }
 
   const auto log_alpha = Dense<double>(B, T, 3, K).fill([&](int b, int t, int h, int i) {
     return std::log(alpha(b, t, h, i));
   });
-  using Gla = Recurrence<HeadDims<K, V>, Element, KeyGate<Log>>;
-  auto log_args = arguments<Gla>(q, k, v);
-  log_args.gate = log_alpha.pointer();
-  log_args.initial_state = states.pointer();
-  expect_same(run(log_args), expected, V, V, exact);
+  {
+    using Gla = Recurrence<HeadDims<K, V>, Element, KeyGate<Log>>;
+    auto args = arguments<Gla>(q, k, v);
+    args.gate = log_alpha.data();
+    args.initial_state = states.data();
+    expect_same(run(args), expected, V, V, exact);
+  }
 
-  using GlaOfLogits = Recurrence<HeadDims<K, V>, Element, KeyGate<LogSigmoid, float>>;
-  auto logit_args = arguments<GlaOfLogits>(q, k, v);
-  logit_args.gate = logit.pointer();
-  logit_args.gate_function = {/*temperature=*/16};
-  logit_args.initial_state = states.pointer();
-  expect_same(run(logit_args), expected, V, V, in_float);
+  {
+    using GlaOfLogits = Recurrence<HeadDims<K, V>, Element, KeyGate<LogSigmoid, float>>;
+    auto args = arguments<GlaOfLogits>(q, k, v);
+    args.gate = logit.data();
+    args.gate_function = {/*temperature=*/16};
+    args.initial_state = states.data();
+    expect_same(run(args), expected, V, V, in_float);
+  }
 }
 
 // --- GSA (Zhang et al., 2024), with M slots:
@@ -262,7 +272,7 @@ TEST_F(Layers, Gsa) {
   const auto q = random.normal(B, T, 2, K), k = random.normal(B, T, 2, K);
   const auto v = random.normal(B, T, 2, V);
   auto s = random.normal(B, T, 2, M);  // 1 - alpha
-  for (double& x : s.data) x = sigmoid(x);
+  for (double& x : s.values) x = sigmoid(x);
   const Dense<double> zero(B, 2, M, K + V);  // [K~ V~]
   const auto expected = formula(zero, v, [&](Matrix& S, int b, int t, int h, double* o) {
     double p[M], sum = 0;
@@ -280,21 +290,27 @@ TEST_F(Layers, Gsa) {
       for (int m = 0; m < M; ++m) o[j] += S(m, K + j) * p[m] / sum;
   });
 
-  using KeyPass = Recurrence<HeadDims<K, M>, Element, ValueGate<OneMinus>>;
-  auto key_args = arguments<KeyPass>(q, k, /*v=*/s);
-  key_args.gate = s.pointer();
-  const Result key_pass = run(key_args, StateLayout::vk);
+  Result key_pass;
+  {
+    using KeyPass = Recurrence<HeadDims<K, M>, Element, ValueGate<OneMinus>>;
+    auto args = arguments<KeyPass>(q, k, /*v=*/s);
+    args.gate = s.data();
+    key_pass = run(args, StateLayout::vk);
+  }
 
   Dense<double> p(B, T, 2, M);  // softmax, between the passes
-  for (size_t row = 0; row < p.data.size(); row += M) {
+  for (size_t row = 0; row < p.values.size(); row += M) {
     double sum = 0;
     for (size_t m = row; m < row + M; ++m) sum += std::exp(key_pass.o[m]);
-    for (size_t m = row; m < row + M; ++m) p.data[m] = std::exp(key_pass.o[m]) / sum;
+    for (size_t m = row; m < row + M; ++m) p.values[m] = std::exp(key_pass.o[m]) / sum;
   }
-  using ValuePass = Recurrence<HeadDims<M, V>, Element, KeyGate<OneMinus>>;
-  auto value_args = arguments<ValuePass>(/*q=*/p, /*k=*/s, v);
-  value_args.gate = s.pointer();
-  const Result value_pass = run(value_args);
+  Result value_pass;
+  {
+    using ValuePass = Recurrence<HeadDims<M, V>, Element, KeyGate<OneMinus>>;
+    auto args = arguments<ValuePass>(/*q=*/p, /*k=*/s, v);
+    args.gate = s.data();
+    value_pass = run(args);
+  }
 
   expect_rows(value_pass.o, expected.o, V, in_float);
   std::vector<double> slots;  // [K~ V~]
@@ -334,14 +350,14 @@ TEST_F(Layers, DeltaNet) {
   const auto q = random.unit(B, T, 3, K), k = random.unit(B, T, 3, K);
   const auto v = random.normal(B, T, 3, V), states = random.normal(B, 3, V, K);
   auto beta = random.normal(B, T, 3), ones = beta;
-  for (double& x : beta.data) x = sigmoid(x);
-  for (double& x : ones.data) x = 1;
+  for (double& x : beta.values) x = sigmoid(x);
+  for (double& x : ones.values) x = 1;
 
   using DeltaNet = Recurrence<HeadDims<K, V>, Element, NoGate, DeltaRule<>>;
   auto args = arguments<DeltaNet>(q, k, v);
   args.scale = scale;
-  args.beta = beta.pointer();
-  args.initial_state = {states.pointer(), StateLayout::vk};
+  args.beta = beta.data();
+  args.initial_state = {states.data(), StateLayout::vk};
   expect_same(run(args, StateLayout::vk), delta(states, q, k, v, ones, beta), V, K, exact);
 }
 
@@ -358,30 +374,34 @@ TEST_F(Layers, GatedDeltaNet) {
     return -std::exp(A_log(h)) * softplus(a(b, t, h) + dt_bias(h));
   });
   auto alpha = log_alpha;
-  for (double& x : alpha.data) x = std::exp(x);
+  for (double& x : alpha.values) x = std::exp(x);
   const auto expected = delta(states, l2norm(q, 1e-6), l2norm(k, 1e-6), v, alpha, beta);
 
-  using Gdn = Recurrence<HeadDims<K, V>, Element, HeadGate<Log>, DeltaRule<>>;
-  auto args = arguments<Gdn>(q, k, v);
-  args.shape.key_heads = key_heads;
-  args.scale = scale;
-  args.gate = log_alpha.pointer();
-  args.beta = beta.pointer();
-  args.qk_l2norm = true;
-  args.initial_state = {states.pointer(), StateLayout::vk};
-  expect_same(run(args, StateLayout::vk), expected, V, K, exact);
+  {
+    using Gdn = Recurrence<HeadDims<K, V>, Element, HeadGate<Log>, DeltaRule<>>;
+    auto args = arguments<Gdn>(q, k, v);
+    args.shape.key_heads = key_heads;
+    args.scale = scale;
+    args.gate = log_alpha.data();
+    args.beta = beta.data();
+    args.qk_l2norm = true;
+    args.initial_state = {states.data(), StateLayout::vk};
+    expect_same(run(args, StateLayout::vk), expected, V, K, exact);
+  }
 
-  using GdnOfLogits =
-      Recurrence<HeadDims<K, V>, Element, HeadGate<SoftplusDecay, float>, DeltaRule<Sigmoid>>;
-  auto logit_args = arguments<GdnOfLogits>(q, k, v);
-  logit_args.shape.key_heads = key_heads;
-  logit_args.scale = scale;
-  logit_args.gate = a.pointer();
-  logit_args.gate_function = {A_log.pointer(), dt_bias.pointer()};
-  logit_args.beta = b_logit.pointer();
-  logit_args.qk_l2norm = true;
-  logit_args.initial_state = {states.pointer(), StateLayout::vk};
-  expect_same(run(logit_args, StateLayout::vk), expected, V, K, in_float);
+  {
+    using GdnOfLogits =
+        Recurrence<HeadDims<K, V>, Element, HeadGate<SoftplusDecay, float>, DeltaRule<Sigmoid>>;
+    auto args = arguments<GdnOfLogits>(q, k, v);
+    args.shape.key_heads = key_heads;
+    args.scale = scale;
+    args.gate = a.data();
+    args.gate_function = {A_log.data(), dt_bias.data()};
+    args.beta = b_logit.data();
+    args.qk_l2norm = true;
+    args.initial_state = {states.data(), StateLayout::vk};
+    expect_same(run(args, StateLayout::vk), expected, V, K, in_float);
+  }
 }
 
 // --- KDA (Kimi Team, 2025), with S in [K, V]:
@@ -416,23 +436,27 @@ TEST_F(Layers, Kda) {
   });
   const auto expected = kda(states, q, k, v, log_alpha, beta);
 
-  using Kda = Recurrence<HeadDims<K, V>, Element, KeyGate<Log>, DeltaRule<>>;
-  auto args = arguments<Kda>(q, k, v);
-  args.scale = scale;
-  args.gate = log_alpha.pointer();
-  args.beta = beta.pointer();
-  args.initial_state = states.pointer();
-  expect_same(run(args), expected, V, V, exact);
+  {
+    using Kda = Recurrence<HeadDims<K, V>, Element, KeyGate<Log>, DeltaRule<>>;
+    auto args = arguments<Kda>(q, k, v);
+    args.scale = scale;
+    args.gate = log_alpha.data();
+    args.beta = beta.data();
+    args.initial_state = states.data();
+    expect_same(run(args), expected, V, V, exact);
+  }
 
-  using KdaOfLogits =
-      Recurrence<HeadDims<K, V>, Element, KeyGate<SoftplusDecay, float>, DeltaRule<Sigmoid>>;
-  auto logit_args = arguments<KdaOfLogits>(q, k, v);
-  logit_args.scale = scale;
-  logit_args.gate = g.pointer();
-  logit_args.gate_function = {A_log.pointer(), dt_bias.pointer(), /*dt_bias_channels=*/K};
-  logit_args.beta = b_logit.pointer();
-  logit_args.initial_state = states.pointer();
-  expect_same(run(logit_args), expected, V, V, in_float);
+  {
+    using KdaOfLogits =
+        Recurrence<HeadDims<K, V>, Element, KeyGate<SoftplusDecay, float>, DeltaRule<Sigmoid>>;
+    auto args = arguments<KdaOfLogits>(q, k, v);
+    args.scale = scale;
+    args.gate = g.data();
+    args.gate_function = {A_log.data(), dt_bias.data(), /*dt_bias_channels=*/K};
+    args.beta = b_logit.data();
+    args.initial_state = states.data();
+    expect_same(run(args), expected, V, V, in_float);
+  }
 }
 
 // --- Functions of one's own: KDA's gate with a lower bound, and beta between 0 and 2. ---
@@ -474,10 +498,10 @@ TEST_F(Layers, BoundedKda) {
       Recurrence<HeadDims<K, V>, Element, KeyGate<BoundedDecay, float>, DeltaRule<TwiceSigmoid>>;
   auto args = arguments<BoundedKda>(q, k, v);
   args.scale = scale;
-  args.gate = g.pointer();
-  args.gate_function = {A_log.pointer(), /*bound=*/-5};
-  args.beta = b_logit.pointer();
-  args.initial_state = states.pointer();
+  args.gate = g.data();
+  args.gate_function = {A_log.data(), /*bound=*/-5};
+  args.beta = b_logit.data();
+  args.initial_state = states.data();
   expect_same(run(args), kda(states, q, k, v, log_alpha, beta), V, V, in_float);
 }
 
@@ -499,7 +523,7 @@ TEST_F(Layers, WideValueHead) {
   args.shape.heads = 4;  // [B, T, 2, 2 V] is [B, T, 4, V]
   args.shape.key_heads = 2;
   args.gate = strided(gamma, 0, 0, 1);
-  args.initial_state = {states.pointer(), StateLayout::vk};
+  args.initial_state = {states.data(), StateLayout::vk};
   expect_same(run(args, StateLayout::vk), expected, 2 * V, K, exact);
 }
 

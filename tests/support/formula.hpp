@@ -21,23 +21,23 @@ namespace gdr::test {
 template <class Element>
 struct Dense {
   int shape[4];
-  std::vector<Element> data;
+  std::vector<Element> values;
 
   explicit Dense(int a, int b = 1, int c = 1, int d = 1)
-      : shape{a, b, c, d}, data(static_cast<std::size_t>(a) * b * c * d) {}
+      : shape{a, b, c, d}, values(static_cast<std::size_t>(a) * b * c * d) {}
   std::size_t at(int i, int j, int k, int l) const {
     return ((static_cast<std::size_t>(i) * shape[1] + j) * shape[2] + k) * shape[3] + l;
   }
-  Element& operator()(int i, int j = 0, int k = 0, int l = 0) { return data[at(i, j, k, l)]; }
-  double operator()(int i, int j = 0, int k = 0, int l = 0) const { return data[at(i, j, k, l)]; }
-  const Element* pointer() const { return data.data(); }
+  Element& operator()(int i, int j = 0, int k = 0, int l = 0) { return values[at(i, j, k, l)]; }
+  double operator()(int i, int j = 0, int k = 0, int l = 0) const { return values[at(i, j, k, l)]; }
+  const Element* data() const { return values.data(); }
 
   /// f(b, t, h, c) into each element.
   template <class F>
   Dense& fill(const F& f) {
-    for (std::size_t n = 0; n < data.size(); ++n) {
+    for (std::size_t n = 0; n < values.size(); ++n) {
       const int row = static_cast<int>(n) / shape[3], plane = row / shape[2];
-      data[n] = static_cast<Element>(
+      values[n] = static_cast<Element>(
           f(plane / shape[1], plane % shape[1], row % shape[2], static_cast<int>(n) % shape[3]));
     }
     return *this;
@@ -47,10 +47,10 @@ struct Dense {
 /// x / sqrt(sum x^2 + eps), row by row.
 inline Dense<double> l2norm(Dense<double> x, double eps) {
   const int width = x.shape[3];
-  for (std::size_t row = 0; row < x.data.size(); row += static_cast<std::size_t>(width)) {
+  for (std::size_t row = 0; row < x.values.size(); row += static_cast<std::size_t>(width)) {
     double square = eps;
-    for (int i = 0; i < width; ++i) square += x.data[row + i] * x.data[row + i];
-    for (int i = 0; i < width; ++i) x.data[row + i] /= std::sqrt(square);
+    for (int i = 0; i < width; ++i) square += x.values[row + i] * x.values[row + i];
+    for (int i = 0; i < width; ++i) x.values[row + i] /= std::sqrt(square);
   }
   return x;
 }
@@ -90,10 +90,10 @@ Result formula(const Dense<double>& states, const Dense<double>& v, const Step& 
   const int batch = v.shape[0], seq_len = v.shape[1], heads = v.shape[2];
   const int rows = states.shape[2], columns = states.shape[3];
   Result result;
-  result.o.resize(v.data.size());
+  result.o.resize(v.values.size());
   for (int b = 0; b < batch; ++b) {
     for (int h = 0; h < heads; ++h) {
-      const auto from = states.data.begin() + static_cast<std::ptrdiff_t>(states.at(b, h, 0, 0));
+      const auto from = states.values.begin() + static_cast<std::ptrdiff_t>(states.at(b, h, 0, 0));
       Matrix S{rows, columns, {from, from + rows * columns}};
       for (int t = 0; t < seq_len; ++t) step(S, b, t, h, &result.o[v.at(b, t, h, 0)]);
       result.state.insert(result.state.end(), S.data.begin(), S.data.end());
@@ -110,9 +110,9 @@ ForwardArgs<Layer> arguments(const Dense<double>& q, const Dense<double>& k,
   args.shape.batch = v.shape[0];
   args.shape.seq_len = v.shape[1];
   args.shape.heads = v.shape[2];
-  args.q = q.pointer();
-  args.k = k.pointer();
-  args.v = v.pointer();
+  args.q = q.data();
+  args.k = k.data();
+  args.v = v.data();
   return args;
 }
 

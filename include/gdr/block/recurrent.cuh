@@ -22,9 +22,12 @@ GDR_NAMESPACE_BEGIN
 ///     block.clear();
 ///     block.run(span, [&](const typename Block::Output& output) { ... });
 ///
-/// The output function is called by the staging threads, in order of the tokens, for at most
-/// `tokens_per_tile` of them at a time. After `run`, `storage` may be used for something else after a
-/// __syncthreads().
+/// The output function is called by the staging threads alone, whole warps, in order of the tokens,
+/// for at most `tokens_per_tile` of them at a time. It may use warp operations and barriers of its own
+/// from number 4 on, but not __syncthreads(), for which the stepping threads do not come. After `run`,
+/// `storage` may be used for something else after a __syncthreads().
+///
+/// A TempStorage beyond 48 KiB must be dynamic shared memory, as in kernel/recurrent.cuh.
 template <class Layer, class Policy>
 class BlockRecurrent {
   static constexpr RecurrentTuning tuning = Policy::recurrent;
@@ -42,7 +45,7 @@ class BlockRecurrent {
 
   using Stager = TokenStager<Layer, Policy>;
   using Tile = typename Stager::Tile;
-  using Decays = DecayFragment<axis, compensated, rows, columns_per_thread>;
+  using Decays = LayerDecays<Layer, rows, columns_per_thread>;
 
  public:
   /// Value channels a block covers.
@@ -73,8 +76,12 @@ class BlockRecurrent {
     float scale;
     const Shares& shares;
 
-    /// x[n] = scale * S^T q of token first_token + t and value channel first_column + c + n; c is a
-    /// multiple of N and N of 1, 2, 4 or 8. Channels past span.value_dim hold nothing of meaning.
+    static constexpr int warps = tuning.stage_warps;
+    GDR_DEVICE int warp() const { return thread / 32; }
+    GDR_DEVICE int lane() const { return thread % 32; }
+
+    /// x[n] = scale * S^T q of token first_token + t and value channel first_column + c + n, N of 1, 2,
+    /// 4 or 8 and c a multiple of N. Channels past span.value_dim are 0 while q and k are finite.
     template <int N>
     GDR_DEVICE void load(int t, int c, float (&x)[N]) const {
       load_floats(shares.at(t, 0, c), x);
@@ -98,6 +105,9 @@ class BlockRecurrent {
 
   GDR_DEVICE BlockRecurrent(TempStorage& storage, int first_column)
       : storage_(storage), first_column_(first_column) {
+#if defined(GDR_DEBUG)
+    assert(blockDim.x == threads && blockDim.y == 1 && blockDim.z == 1);
+#endif
     const int thread = static_cast<int>(threadIdx.x);
     lane_ = thread % lanes;
     column_ = thread / lanes * columns_per_thread;
@@ -125,6 +135,10 @@ class BlockRecurrent {
   GDR_DEVICE void run(const Span<Layer>& span, Use&& output) {
     if (is_stager()) {
       stage_tiles(span, output);
+      // These threads hold no state. Said so here, its registers are free for staging.
+      for (auto& column : state_) {
+        for (float& s : column) s = 0;
+      }
     } else {
       step_tiles(span);
     }
@@ -203,7 +217,9 @@ class BlockRecurrent {
             [](float(&sums)[columns_per_thread]) { sum_over_lanes<lanes>(sums); }, o[n]);
       }
 #pragma unroll
-      for (int n = 0; n < in_flight; ++n) store_floats(shares.at(t + n, lane_, column_), o[n]);
+      for (int n = 0; n < in_flight; ++n) {
+        store_floats(shares.at(t + n, lane_, column_), o[n]);
+      }
     }
   }
 

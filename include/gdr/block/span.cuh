@@ -17,7 +17,7 @@ GDR_NAMESPACE_BEGIN
 /// The rows of one tensor of one sequence and head: row t starts at data + t * time_stride.
 template <class T>
 struct Rows {
-  const T* data = nullptr;
+  T* data = nullptr;
   int64_t time_stride = 0;  // elements
 };
 
@@ -32,11 +32,11 @@ struct Span {
   int value_dim = Layer::value_dim;
   float scale = 1.0f;
 
-  Rows<Element> q;                         // [length, K]
-  Rows<Element> k;                         // [length, K]
-  Rows<Element> v;                         // [length, V]
-  Rows<typename Layer::GateElement> gate;  // [length, V | K | 1]
-  const void* beta = nullptr;              // [length], float32 or Element
+  Rows<const Element> q;                         // [length, K]
+  Rows<const Element> k;                         // [length, K]
+  Rows<const Element> v;                         // [length, V]
+  Rows<const typename Layer::GateElement> gate;  // [length, V | K | 1]
+  const void* beta = nullptr;                    // [length], float32 or Element
   bool beta_is_float = true;
   int64_t beta_time_stride = 0;
   typename Layer::GateFunction gate_function{};
@@ -72,31 +72,37 @@ GDR_DEVICE int key_head_of(const Shape& shape, int head) {
   return static_cast<int>(static_cast<unsigned>(head) / (heads / key_heads));
 }
 
+/// The rows of a tensor [B, T, H, ..] at one sequence and head.
+template <class T>
+GDR_DEVICE Rows<T> rows_of(const TensorView<T>& tensor, const SequenceBounds& at, int head) {
+  const Strides& s = tensor.strides;
+  return {tensor.data + at.batch * s.batch + at.first_token * s.time + head * s.head, s.time};
+}
+
 /// The span of sequence bounds `at` and value head `head`. `args` are resolved.
 template <class Layer>
 GDR_DEVICE Span<Layer> span_of(const ForwardArgs<Layer>& args, const SequenceBounds& at, int head) {
   const int key_head = key_head_of(args.shape, head);
-  const auto offset = [&](const Strides& s, int h) {
-    return at.batch * s.batch + at.first_token * s.time + h * s.head;
-  };
   Span<Layer> span;
   span.length = at.length;
   span.head = head;
   span.key_dim = args.shape.key_dim;
   span.value_dim = args.shape.value_dim;
   span.scale = args.scale;
-  span.q = {args.q.data + offset(args.q.strides, key_head), args.q.strides.time};
-  span.k = {args.k.data + offset(args.k.strides, key_head), args.k.strides.time};
-  span.v = {args.v.data + offset(args.v.strides, head), args.v.strides.time};
+  span.q = rows_of(args.q, at, key_head);
+  span.k = rows_of(args.k, at, key_head);
+  span.v = rows_of(args.v, at, head);
   if constexpr (Layer::gate_channels > 0) {
-    span.gate = {args.gate.data + offset(args.gate.strides, head), args.gate.strides.time};
+    span.gate = rows_of(args.gate, at, head);
     span.gate_function = args.gate_function;
   }
   if constexpr (Layer::Rule::uses_beta) {
+    const Strides& s = args.beta.strides;
     span.beta_is_float = args.beta.type == DataType::float32;
-    span.beta = static_cast<const char*>(args.beta.data) +
-                offset(args.beta.strides, head) * size_of(args.beta.type);
-    span.beta_time_stride = args.beta.strides.time;
+    span.beta =
+        static_cast<const char*>(args.beta.data) +
+        (at.batch * s.batch + at.first_token * s.time + head * s.head) * size_of(args.beta.type);
+    span.beta_time_stride = s.time;
     span.beta_function = args.beta_function;
   }
   span.qk_l2norm = args.qk_l2norm;

@@ -6,6 +6,7 @@
 /// States between device memory and a block collective: any type, layout and strides. A collective
 /// offers for_each(use), which calls use(i, j, S_ij by reference) for a thread's elements.
 
+#include <gdr/block/span.cuh>
 #include <gdr/thread/convert.cuh>
 #include <gdr/types/view.hpp>
 
@@ -94,6 +95,26 @@ GDR_DEVICE void store_state(Block& block, const StateView& view, int64_t sequenc
   detail::with_matrix(view, sequence, head, [&](const auto& state) {
     detail::store_state(block, state, key_dim, value_dim);
   });
+}
+
+/// The same for a span's head and extents. Without a state (null) the block's is cleared.
+template <class Block, class Layer>
+GDR_DEVICE void load_state(Block& block, const ConstStateView& view, int64_t sequence,
+                           const Span<Layer>& span) {
+  if (GDR_LIKELY(view.data == nullptr)) {
+    block.clear();
+  } else {
+    load_state(block, view, sequence, span.head, span.key_dim, span.value_dim);
+  }
+}
+
+/// The same for a span's head and extents. Nothing is written where there is no state (null).
+template <class Block, class Layer>
+GDR_DEVICE void store_state(Block& block, const StateView& view, int64_t sequence,
+                            const Span<Layer>& span) {
+  if (view.data != nullptr) {
+    store_state(block, view, sequence, span.head, span.key_dim, span.value_dim);
+  }
 }
 
 GDR_NAMESPACE_END

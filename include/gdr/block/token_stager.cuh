@@ -28,7 +28,7 @@ struct TokenTile {
 
 /// Fetches and stages the tiles of one span for one block of value columns, with the block's staging
 /// threads. One half of them brings q and v, the other k, the gate and beta: each has half the address
-/// arithmetic and half the loads to wait for.
+/// arithmetic and half the loads to wait for. A gate function of the user's is work for both halves.
 template <class Layer, class Policy>
 class TokenStager {
   static constexpr RecurrentTuning tuning = Policy::recurrent;
@@ -42,6 +42,9 @@ class TokenStager {
                                     : axis == GateAxis::key ? key_width
                                                             : 1;
   static constexpr bool compensated = compensated_decay<Layer>;
+  static constexpr bool both_have_gate =
+      !stdx::is_same<typename Layer::GateFunction, typename Layer::Space>::value;
+  static constexpr int gate_threads = both_have_gate ? 2 * half_threads : half_threads;
   using Element = typename Layer::Element;
   using GateElement = typename Layer::GateElement;
 
@@ -56,7 +59,7 @@ class TokenStager {
         thread_(thread % half_threads),
         rows_(thread_),
         v_(thread_),
-        gate_(thread_) {}
+        gate_(both_have_gate ? thread : thread_) {}
 
   /// Starts the loads of the tile that begins at `first_token`.
   GDR_DEVICE void fetch(int64_t first_token) {
@@ -64,16 +67,17 @@ class TokenStager {
     const int rows = left < tokens ? static_cast<int>(left) : tokens;
     const int value_channels = span_.value_dim - first_column_;
     rows_.fetch(source(has_keys_ ? span_.k : span_.q, first_token, 0, rows, span_.key_dim));
-    if (!has_keys_) {
-      v_.fetch(source(span_.v, first_token, first_column_, rows, value_channels));
-    } else {
-      if constexpr (axis != GateAxis::none) {
-        const int channels = axis == GateAxis::value ? value_channels
-                             : axis == GateAxis::key ? span_.key_dim
-                                                     : 1;
+    if (!has_keys_) v_.fetch(source(span_.v, first_token, first_column_, rows, value_channels));
+    if constexpr (axis != GateAxis::none) {
+      const int channels = axis == GateAxis::value ? value_channels
+                           : axis == GateAxis::key ? span_.key_dim
+                                                   : 1;
+      if (has_gate()) {
         gate_.fetch(source(span_.gate, first_token, first_gate_channel(), rows, channels));
       }
-      if constexpr (Layer::Rule::uses_beta) fetch_beta(first_token);
+    }
+    if constexpr (Layer::Rule::uses_beta) {
+      if (has_keys_) fetch_beta(first_token);
     }
   }
 
@@ -88,11 +92,12 @@ class TokenStager {
         for (int e = 0; e < decltype(v_)::vector; ++e) x[e] = e < valid ? x[e] : -0.0f;
         store_floats(&tile.v[t][c], x);
       });
-    } else {
-      if constexpr (axis != GateAxis::none) stage_gate(tile);
-      if constexpr (Layer::Rule::uses_beta) {
-        if (thread_ < tokens) tile.beta[thread_] = beta_;
-      }
+    }
+    if constexpr (axis != GateAxis::none) {
+      if (has_gate()) stage_gate(tile);
+    }
+    if constexpr (Layer::Rule::uses_beta) {
+      if (has_keys_ && thread_ < tokens) tile.beta[thread_] = beta_;
     }
     if (!GDR_LIKELY(!span_.qk_l2norm)) {
       sync_threads(has_keys_ ? barrier_stage_k : barrier_stage_q, half_threads);
@@ -117,10 +122,11 @@ class TokenStager {
   }
 
   template <class T>
-  static GDR_DEVICE TileSource<T> source(const Rows<T>& tensor, int64_t token, int channel,
+  static GDR_DEVICE TileSource<T> source(const Rows<const T>& tensor, int64_t token, int channel,
                                          int rows, int channels) {
     return {tensor.data + token * tensor.time_stride + channel, tensor.time_stride, rows, channels};
   }
+  GDR_DEVICE bool has_gate() const { return both_have_gate || has_keys_; }
   GDR_DEVICE int first_gate_channel() const { return axis == GateAxis::value ? first_column_ : 0; }
 
   GDR_DEVICE void stage_gate(Tile& tile) const {
@@ -131,8 +137,7 @@ class TokenStager {
       for (int e = 0; e < vector; ++e) {
         // Asked for channels of the tensor alone: the function may index parameters with them.
         const int channel = e < valid ? first_gate_channel() + c + e : 0;
-        factor[e] = make_decay<typename Layer::Space, compensated>(
-            span_.gate_function(x[e], span_.head, channel));
+        factor[e] = make_decay<Layer>(span_.gate_function(x[e], span_.head, channel));
         if (e >= valid) factor[e] = Decay<compensated>{1.0f};
         x[e] = factor[e].high;
       }
@@ -163,7 +168,7 @@ class TokenStager {
   int thread_;     // of the half
   TileLoader<Element, key_width, tokens, half_threads> rows_;
   TileLoader<Element, value_width, tokens, half_threads> v_;
-  TileLoader<GateElement, gate_width, tokens, half_threads> gate_;
+  TileLoader<GateElement, gate_width, tokens, gate_threads> gate_;
   float beta_ = 0;
 };
 

@@ -47,16 +47,16 @@ struct SmallGrid {
   static constexpr RecurrentTuning recurrent = Policy::recurrent_small_grid;
 };
 template <class Policy>
-struct SmallMemory {
-  static constexpr RecurrentTuning recurrent = Policy::recurrent_small_memory;
+struct Compact {
+  static constexpr RecurrentTuning recurrent = Policy::recurrent_compact;
 };
 
-/// Whether a policy has a tuning of its own for small grids and small shared memories.
+/// Whether a policy has tunings of its own beside the standard one.
 template <class Policy, class = void>
-struct HasSmallTunings : std::false_type {};
+struct HasVariants : std::false_type {};
 template <class Policy>
-struct HasSmallTunings<
-    Policy, std::void_t<decltype(Policy::recurrent_small_grid, Policy::recurrent_small_memory)>>
+struct HasVariants<Policy,
+                   std::void_t<decltype(Policy::recurrent_small_grid, Policy::recurrent_compact)>>
     : std::true_type {};
 
 /// The recurrent form with one tuning.
@@ -80,20 +80,35 @@ struct RecurrentLaunch {
   }
 };
 
-/// The recurrent form, with the policy's tuning for this grid and this device. All of them give the
-/// same bits.
+/// Whether the average sequence is so short that starting and ending blocks is most of their work.
+template <class Layer>
+GDR_HIDDEN bool has_short_sequences(const ForwardArgs<Layer>& args) {
+  constexpr int64_t short_sequence = 32;  // tokens
+  const int64_t tokens =
+      args.cu_seqlens.data == nullptr ? args.shape.seq_len * args.shape.batch : args.shape.seq_len;
+  return tokens <= short_sequence * sequence_count(args);
+}
+
+/// The recurrent form, with the policy's tuning for this problem and this device. The default
+/// policy's give the same bits; where batch invariance is asked for, no policy's choice depends on the
+/// batch.
 template <class Layer, class Policy>
 GDR_HIDDEN Status launch_recurrent(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
                                    cudaStream_t stream) {
   using Standard = RecurrentLaunch<Layer, Policy>;
-  if constexpr (HasSmallTunings<Policy>::value) {
-    using Memory = RecurrentLaunch<Layer, SmallMemory<Policy>>;
+  if constexpr (HasVariants<Policy>::value) {
+    const bool may_look_at_batch = !args.batch_invariant;
     if (Standard::shared_bytes > facts.shared_memory_per_block) {
-      return Memory::run(args, facts, stream);
+      return RecurrentLaunch<Layer, Compact<Policy>>::run(args, facts, stream);
     }
     if constexpr (!(Policy::recurrent_small_grid == Policy::recurrent)) {
-      using Grid = RecurrentLaunch<Layer, SmallGrid<Policy>>;
-      if (Grid::blocks(args) <= facts.multiprocessors) return Grid::run(args, facts, stream);
+      using Small = RecurrentLaunch<Layer, SmallGrid<Policy>>;
+      if (may_look_at_batch && Small::blocks(args) <= facts.multiprocessors) {
+        return Small::run(args, facts, stream);
+      }
+    }
+    if (may_look_at_batch && has_short_sequences(args)) {
+      return RecurrentLaunch<Layer, Compact<Policy>>::run(args, facts, stream);
     }
   }
   return Standard::run(args, facts, stream);

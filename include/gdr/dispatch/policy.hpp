@@ -15,8 +15,9 @@ GDR_NAMESPACE_BEGIN
 /// bits come out whichever is used.
 struct RecurrentTunings {
   RecurrentTuning standard;
-  RecurrentTuning small_grid;    // where it has no more than a block for each multiprocessor
-  RecurrentTuning small_memory;  // where the device has too little shared memory for the standard
+  RecurrentTuning small_grid;  // where it has no more than a block for each multiprocessor
+  RecurrentTuning compact;  // where sequences are short, so that blocks must share a multiprocessor
+                            // to hide its start and end; or where shared memory is small
 };
 
 constexpr int round_up(int x, int step) { return (x + step - 1) / step * step; }
@@ -28,7 +29,8 @@ struct RecurrentTraits {
   bool key_gate;       // one factor a row takes registers,
   bool compensated;    // and two where factors are pairs
   bool delta_rule;     // so do the prediction's sums
-  bool wide_elements;  // 4 bytes: a staged tile takes twice the registers of 2
+  bool wide_elements;  // 4 bytes: a tile on its way takes twice the registers of 2
+  bool own_function;   // a gate function other than the spaces' own
 };
 
 constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer) {
@@ -62,19 +64,34 @@ constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer
     tunings.small_grid.stage_warps = 4;
     tunings.small_grid.tokens_in_flight = layer.key_gate ? 4 : 16;
   }
-  tunings.small_memory.tokens_per_tile = key_dim <= 32 ? 16 : 4;
+  if (key_dim <= 32) {
+    tunings.compact.tokens_per_tile = 16;
+  } else {
+    tunings.compact.columns_per_thread = 4;
+    tunings.compact.stage_warps = 2;
+    tunings.compact.tokens_per_tile = key_dim <= 128 ? 8 : 4;
+    tunings.compact.tokens_in_flight = 1;
+    tunings.compact.blocks_per_sm = lean && !layer.wide_elements && !layer.own_function ? 2 : 1;
+  }
   return tunings;
 }
 
 /// The policy used where the caller names none.
 template <class Layer>
 struct DefaultPolicy {
-  static constexpr RecurrentTunings recurrent_tunings = select_recurrent_tunings(
-      {Layer::key_dim, Layer::value_dim, Layer::Gate::axis == GateAxis::key,
-       compensated_decay<Layer>, Layer::Rule::uses_beta, sizeof(typename Layer::Element) == 4});
+  static constexpr RecurrentTraits traits = {
+      Layer::key_dim,
+      Layer::value_dim,
+      Layer::Gate::axis == GateAxis::key,
+      compensated_decay<Layer>,
+      Layer::Rule::uses_beta,
+      sizeof(typename Layer::Element) == 4 ||
+          (Layer::gate_channels > 1 && sizeof(typename Layer::GateElement) == 4),
+      !stdx::is_same<typename Layer::GateFunction, typename Layer::Space>::value};
+  static constexpr RecurrentTunings recurrent_tunings = select_recurrent_tunings(traits);
   static constexpr RecurrentTuning recurrent = recurrent_tunings.standard;
   static constexpr RecurrentTuning recurrent_small_grid = recurrent_tunings.small_grid;
-  static constexpr RecurrentTuning recurrent_small_memory = recurrent_tunings.small_memory;
+  static constexpr RecurrentTuning recurrent_compact = recurrent_tunings.compact;
 };
 
 GDR_NAMESPACE_END

@@ -89,7 +89,7 @@ GDR_HIDDEN inline bool same_strides(const TensorInfo& a, const TensorInfo& b) {
 /// Whether two elements of t lie `distance` elements apart (strides positive). Every yes is
 /// certain; every no too where an inner dimension's span fits in the next outer stride.
 GDR_HIDDEN inline bool has_distance(const TensorInfo& t, int64_t distance, int d = 0) {
-  if (d == 4) return distance == 0;
+  if (d >= 4) return distance == 0;
   if (t.extents[d] == 1) return has_distance(t, distance, d + 1);
   const int64_t towards_zero = distance / t.strides[d];
   for (int64_t steps = towards_zero - 1; steps <= towards_zero + 1; ++steps) {

@@ -61,18 +61,11 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::recurrent.threads(),
   const SequenceBounds bounds = sequence_bounds(args, problem.sequence);
   const Span<Layer> span = span_of(args, bounds, problem.head);
   Block block(storage, problem.first_column);
-  if (GDR_LIKELY(args.initial_state.data == nullptr)) {
-    block.clear();
-  } else {
-    load_state(block, args.initial_state, problem.sequence, problem.head, span.key_dim,
-               span.value_dim);
-  }
+  load_state(block, args.initial_state, problem.sequence, span);
 
-  const Strides& strides = args.o.strides;
-  const TileTarget<typename Layer::Element> o{
-      args.o.data + bounds.batch * strides.batch + bounds.first_token * strides.time +
-          problem.head * strides.head + problem.first_column,
-      strides.time, span.value_dim - problem.first_column};
+  const auto rows = rows_of(args.o, bounds, problem.head);
+  const TileTarget<typename Layer::Element> o{rows.data + problem.first_column, rows.time_stride,
+                                              span.value_dim - problem.first_column};
   const bool has_o = args.o.data != nullptr;
   block.run(span, [&](const typename Block::Output& output) {
     if (has_o) store_output<Block::columns, Block::stage_threads>(o, output);

@@ -67,4 +67,8 @@ struct DecayFragment<GateAxis::none, Compensated, Rows, Columns> {
   GDR_HOST_DEVICE float prediction(float sum, int /*column*/) const { return sum; }
 };
 
+/// The fragment of a layer.
+template <class Layer, int Rows, int Columns>
+using LayerDecays = DecayFragment<Layer::Gate::axis, compensated_decay<Layer>, Rows, Columns>;
+
 GDR_NAMESPACE_END

@@ -65,4 +65,10 @@ GDR_HOST_DEVICE Decay<Compensated> make_decay(float gate) {
   }
 }
 
+/// The factor of a layer's gate: what the gate function returned.
+template <class Layer>
+GDR_HOST_DEVICE Decay<compensated_decay<Layer>> make_decay(float gate) {
+  return make_decay<typename Layer::Space, compensated_decay<Layer>>(gate);
+}
+
 GDR_NAMESPACE_END

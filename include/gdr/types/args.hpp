@@ -70,7 +70,7 @@ struct ForwardArgs {
 /// The arguments with every default made explicit: key_heads, key_dim, value_dim and all strides.
 /// The checks and the kernels read only resolved arguments.
 template <class Layer>
-ForwardArgs<Layer> resolve(ForwardArgs<Layer> args) {
+GDR_HIDDEN ForwardArgs<Layer> resolve(ForwardArgs<Layer> args) {
   Shape& shape = args.shape;
   if (shape.key_heads == 0) shape.key_heads = shape.heads;
   if (shape.key_dim == 0) shape.key_dim = Layer::key_dim;
