@@ -8,6 +8,10 @@
 
 #include <gdr/version.hpp>
 
+#if !defined(__CUDACC_RTC__) && __cplusplus < 201703L && !defined(_MSC_VER)
+#error "gdr needs C++17: compile with -std=c++17 or later"
+#endif
+
 #if defined(__CUDACC_RTC__)
 #include <cuda/std/cstdint>
 #include <cuda/std/type_traits>

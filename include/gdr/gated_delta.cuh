@@ -25,6 +25,10 @@
 ///     step, make_decay               one token on one thread's data          thread/step.hpp
 ///     reference::forward             the same in double on the host          reference.hpp
 
+#if !defined(__CUDACC__) && !defined(__CUDACC_RTC__)
+#error "gdr/gated_delta.cuh needs nvcc; plain C++ includes gdr/forward.hpp or gdr/reference.hpp"
+#endif
+
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 static_assert(
     __CUDA_ARCH__ >= 800,

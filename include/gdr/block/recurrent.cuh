@@ -147,38 +147,43 @@ class BlockRecurrent {
  private:
   GDR_DEVICE bool is_stager() const { return stage_thread_ >= 0; }
 
-  // In turn n, tile n is staged, n - 1 stepped through and n - 2 put out. The barrier between turns is
-  // the only one: no buffer is filled and read in the same turn.
-  static GDR_DEVICE void end_turn() { sync_threads(barrier_turn, threads); }
+  // In turn n, tile n is stepped through, n - 1 is put out and n + 1 staged. The barrier before each
+  // turn is the only one: no buffer is filled and read in the same turn.
+  static GDR_DEVICE void begin_turn() { sync_threads(barrier_turn, threads); }
 
   template <class Use>
   GDR_DEVICE void stage_tiles(const Span<Layer>& span, Use&& output) {
     const int tiles = tile_count(span);
+    if (tiles == 0) return;
     Stager stager(span, first_column_, stage_thread_);
-    if (tiles > 0) stager.fetch(0);
-    for (int turn = 0; turn < tiles + 2; ++turn) {
-      if (turn < tiles) {
-        stager.stage(storage_.tile[turn % 2]);
-        if (turn + 1 < tiles) stager.fetch(int64_t{turn + 1} * tokens_per_tile);
-      }
-      if (turn >= 2) {
-        output(Output{int64_t{turn - 2} * tokens_per_tile, tokens_of(span, turn - 2), stage_thread_,
-                      span.scale, storage_.shares[turn % 2]});
-      }
-      end_turn();
+    const auto put_out = [&](int tile) {
+      output(Output{int64_t{tile} * tokens_per_tile, tokens_of(span, tile), stage_thread_,
+                    span.scale, storage_.shares[tile % 2]});
+    };
+    stager.fetch(0);
+    stager.stage(storage_.tile[0]);
+    for (int turn = 0; turn < tiles; ++turn) {
+      begin_turn();
+      if (turn + 1 < tiles) stager.fetch(int64_t{turn + 1} * tokens_per_tile);
+      if (turn > 0) put_out(turn - 1);
+      if (turn + 1 < tiles) stager.stage(storage_.tile[(turn + 1) % 2]);
     }
+    begin_turn();
+    put_out(tiles - 1);
+    begin_turn();  // a next span's first tile and shares are others than this one's last
   }
 
   GDR_DEVICE void step_tiles(const Span<Layer>& span) {
     const int tiles = tile_count(span);
+    if (tiles == 0) return;
     const int tokens_of_last = tokens_of(span, tiles - 1);
-    end_turn();
-    for (int tile = 0; tile < tiles; ++tile) {
-      run_tile(storage_.tile[tile % 2], storage_.shares[tile % 2],
-               tile + 1 < tiles ? tokens_per_tile : tokens_of_last);
-      end_turn();
+    for (int turn = 0; turn < tiles; ++turn) {
+      begin_turn();
+      run_tile(storage_.tile[turn % 2], storage_.shares[turn % 2],
+               turn + 1 < tiles ? tokens_per_tile : tokens_of_last);
     }
-    end_turn();
+    begin_turn();
+    begin_turn();
   }
 
   static GDR_DEVICE int tile_count(const Span<Layer>& span) {

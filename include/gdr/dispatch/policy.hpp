@@ -42,7 +42,7 @@ constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer
     t.lanes = 8;
     t.columns_per_thread = 2;
     t.tokens_per_tile = 32;
-    t.tokens_in_flight = 8;
+    t.tokens_in_flight = layer.key_gate ? 4 : 8;
   } else {
     t.lanes = key_dim <= 64 ? 4 : key_dim <= 128 ? 8 : 16;
     t.columns_per_thread = key_dim <= 64 || (layer.key_gate && layer.compensated) ? 4 : 8;
@@ -54,13 +54,13 @@ constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer
   const int columns_per_warp = 32 / t.lanes * t.columns_per_thread;
   const int warps = (layer.value_dim + columns_per_warp - 1) / columns_per_warp;
   t.step_warps = warps < 4 ? warps : 4;
-  t.stage_warps = t.step_warps <= 2 ? 2 : 4;
+  t.stage_warps = t.step_warps <= 2 ? 2 : key_dim <= 32 ? 6 : 4;
   t.blocks_per_sm = t.step_warps <= 2 ? 2 : 1;
 
   RecurrentTunings tunings{t, t, t};
   if (key_dim <= 32) {  // bound by latency: one column a thread, and many SMs share a head
     tunings.small_grid.columns_per_thread = 1;
-    tunings.small_grid.step_warps = 2;
+    tunings.small_grid.step_warps = 1;
     tunings.small_grid.stage_warps = 4;
     tunings.small_grid.tokens_in_flight = layer.key_gate ? 4 : 16;
   }

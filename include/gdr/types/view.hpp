@@ -48,6 +48,7 @@ struct AnyTensorView {
   bool contiguous = true;
 
   AnyTensorView() = default;
+  AnyTensorView(decltype(nullptr)) {}  // NOLINT: no tensor
   template <class T, class = decltype(ElementTraits<stdx::remove_cv_t<T>>::type)>
   AnyTensorView(T* pointer) : data(pointer), type(data_type_of<T>) {}  // NOLINT
   template <class T>
@@ -75,6 +76,7 @@ struct BasicStateView {
   bool contiguous = true;  // strides follow from the shape
 
   BasicStateView() = default;
+  BasicStateView(decltype(nullptr)) {}  // NOLINT: no state
   template <class T, class = decltype(ElementTraits<stdx::remove_cv_t<T>>::type)>
   BasicStateView(T* pointer, StateLayout l = StateLayout::kv)  // NOLINT
       : data(pointer), type(data_type_of<T>), layout(l) {}
@@ -114,6 +116,7 @@ struct SequenceOffsets {
   int64_t sequences = 0;  // N
 
   SequenceOffsets() = default;
+  SequenceOffsets(decltype(nullptr)) {}  // NOLINT: sequences of one length
   SequenceOffsets(const int32_t* offsets, int64_t n) : data(offsets), sequences(n) {}
   SequenceOffsets(const int64_t* offsets, int64_t n)
       : data(offsets), is_int64(true), sequences(n) {}
