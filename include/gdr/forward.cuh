@@ -21,20 +21,29 @@ GDR_HIDDEN int64_t workspace_size(const ForwardArgs<Layer>& /*args*/) {
 
 namespace detail {
 
-/// Facts and checks, in this order; `facts` are filled where the status is ok.
-template <class Layer>
-GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, DeviceFacts& facts) {
+/// Asks for the device's facts, checks the arguments, and calls use(launch, resolved arguments) with
+/// the launch of the policy's that serves them.
+template <class Layer, class Policy, class Use>
+GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, Use use) {
+  DeviceFacts facts;
   if (const Status status = query_device_facts(args, facts); !status.ok()) return status;
-  return check_forward(args, facts, workspace_size(args));
+  if (const Status status = check_forward(args, facts, workspace_size(args)); !status.ok()) {
+    return status;
+  }
+  const ForwardArgs<Layer> resolved = resolve(args);
+  return with_recurrent_launch<Layer, Policy>(resolved, facts, [&](auto launch) {
+    if (const Status status = launch.check(resolved, facts); !status.ok()) return status;
+    return use(launch, resolved);
+  });
 }
 
 }  // namespace detail
 
-/// What forward<Layer>(args, stream) would answer, short of CUDA's own errors; launches nothing.
-template <class Layer>
+/// What forward<Layer, Policy>(args, stream) would answer, short of CUDA refusing the launch itself;
+/// launches nothing.
+template <class Layer, class Policy>
 GDR_HIDDEN Status can_forward(const ForwardArgs<Layer>& args) {
-  DeviceFacts facts;
-  return detail::prepare(args, facts);
+  return detail::prepare<Layer, Policy>(args, [](auto, const auto&) { return Status{}; });
 }
 
 /// Runs the recurrence
@@ -54,9 +63,8 @@ GDR_HIDDEN Status can_forward(const ForwardArgs<Layer>& args) {
 /// sequence's bits do not depend on what else is in the batch.
 template <class Layer, class Policy>
 GDR_HIDDEN Status forward(const ForwardArgs<Layer>& args, cudaStream_t stream) {
-  DeviceFacts facts;
-  if (const Status status = detail::prepare(args, facts); !status.ok()) return status;
-  return detail::launch_recurrent<Layer, Policy>(resolve(args), facts, stream);
+  return detail::prepare<Layer, Policy>(
+      args, [stream](auto launch, const auto& resolved) { return launch.run(resolved, stream); });
 }
 
 GDR_NAMESPACE_END

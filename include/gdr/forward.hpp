@@ -20,7 +20,7 @@ struct DefaultPolicy;
 template <class Layer>
 GDR_HIDDEN int64_t workspace_size(const ForwardArgs<Layer>& args);
 
-template <class Layer>
+template <class Layer, class Policy = DefaultPolicy<Layer>>
 GDR_HIDDEN Status can_forward(const ForwardArgs<Layer>& args);
 
 template <class Layer, class Policy = DefaultPolicy<Layer>>

@@ -116,6 +116,26 @@ TEST_F(Refusals, Sizes) {
   victim.refuses("shape.seq_len", [](Args& args) { args.shape.seq_len = huge; });
 }
 
+// Without tokens no tensor has elements, and sizes alone are at fault.
+TEST_F(Refusals, MoreThanTheGridHolds) {
+  const Victim<Outer> victim(base());
+  const auto only_sizes = [](gdr::ForwardArgs<Outer>& args) {
+    args = {};
+    args.shape.batch = 1;
+    args.shape.heads = 1;
+  };
+  for (const int64_t size : {int64_t{1} << 31, int64_t{1} << 32, int64_t{3} << 33}) {
+    victim.refuses("shape", StatusCode::unsupported, [&](auto& args) {
+      only_sizes(args);
+      args.shape.heads = size;
+    });
+    victim.refuses("shape", StatusCode::unsupported, [&](auto& args) {
+      only_sizes(args);
+      args.shape.batch = size;
+    });
+  }
+}
+
 TEST_F(Refusals, Strides) {
   using Args = gdr::ForwardArgs<Outer>;
   const Victim<Outer> victim(base());

@@ -41,12 +41,17 @@ using Each = LayerList<Recurrence<HeadDim<24>, float>,                         /
                        Recurrence<HeadDim<256>, float, HeadGate<Linear>>>;
 
 // The short list; compiled for one architecture.
-using Short = Each::With<Recurrence<HeadDim<64>, Bf16>,                  //
-                         Recurrence<HeadDim<64>, Half>,                  //
-                         Recurrence<HeadDim<128>, float>,                //
-                         Recurrence<HeadDim<256>, Bf16>,                 //
-                         Recurrence<HeadDim<256>, float, KeyGate<Log>>,  //
-                         Recurrence<HeadDims<192, 96>, Half, ValueGate<Log>>>;
+using Short = Each::With<Recurrence<HeadDim<64>, Bf16>,                                      //
+                         Recurrence<HeadDim<64>, Half>,                                      //
+                         Recurrence<HeadDim<128>, float>,                                    //
+                         Recurrence<HeadDim<256>, Bf16>,                                     //
+                         Recurrence<HeadDim<256>, float, KeyGate<Log>>,                      //
+                         Recurrence<HeadDims<192, 96>, Half, ValueGate<Log>>,                //
+                         Recurrence<HeadDim<24>, float, KeyGate<Log>, DeltaRule<>>,          //
+                         Recurrence<HeadDim<128>, Bf16, HeadGate<Log, float>, DeltaRule<>>,  //
+                         Recurrence<HeadDim<128>, Bf16, KeyGate<Log>, DeltaRule<>>,          //
+                         Recurrence<HeadDim<128>, Bf16, ValueGate<SoftplusDecay>>,           //
+                         Recurrence<HeadDim<64>, float, NoGate, DeltaRule<Sigmoid>>>;
 static_assert(Short::size <= 60, "every build compiles the short list");
 
 }  // namespace layers

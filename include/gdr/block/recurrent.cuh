@@ -187,6 +187,7 @@ class BlockRecurrent {
   }
 
   static GDR_DEVICE int tile_count(const Span<Layer>& span) {
+    if (span.length <= 0) return 0;  // offsets that decrease are the caller's error, not a hang
     return static_cast<int>((span.length + tokens_per_tile - 1) / tokens_per_tile);
   }
   static GDR_DEVICE int tokens_of(const Span<Layer>& span, int tile) {
@@ -204,7 +205,7 @@ class BlockRecurrent {
   };
 
   /// Steps through `count` tokens of a tile, rounded up to tokens_in_flight: tokens past the end leave
-  /// the state as it is. A group's loads come first and its stores last, as the compiler must assume
+  /// a finite state as it is. A group's loads come first and its stores last, as the compiler must assume
   /// that a load after a store reads what was stored.
   GDR_DEVICE void run_tile(const Tile& tile, Shares& shares, int count) {
     constexpr int in_flight = tuning.tokens_in_flight;

@@ -5,7 +5,7 @@
 /// \file
 /// The tokens a block works on: staged in shared memory as floats, with gate and beta functions
 /// applied once per token and channel and everything outside the tensors filled so that a step leaves
-/// the state as it is, bit for bit: k 0, q 0, v -0 (k v is then -0, and s + -0 is s), factor 1, beta 0.
+/// a finite state as it is, bit for bit: k 0, q 0, v -0 (k v is then -0, and s + -0 is s), factor 1, beta 0.
 
 #include <gdr/block/tile_loader.cuh>
 #include <gdr/block/tuning.hpp>

@@ -39,4 +39,9 @@ constexpr bool operator==(const RecurrentTuning& a, const RecurrentTuning& b) {
          a.blocks_per_sm == b.blocks_per_sm;
 }
 
+/// Whether two tunings add in the same order, and so give the same bits.
+constexpr bool has_same_sums(const RecurrentTuning& a, const RecurrentTuning& b) {
+  return a.lanes == b.lanes && a.rows == b.rows;
+}
+
 GDR_NAMESPACE_END

@@ -86,7 +86,7 @@ GDR_HIDDEN inline Status check_sizes(const ForwardProblem& p) {
   if (s.key_heads > 0 && s.heads % s.key_heads != 0) {
     return invalid("shape.key_heads", "shape.heads is not a multiple of shape.key_heads");
   }
-  const char* too_wide = "a head dimension passes the extent in the layer's type (at most 256)";
+  const char* too_wide = "a head dimension passes the extent in the layer's type";
   if (s.key_dim > p.max_key_dim) return invalid("shape.key_dim", too_wide);
   if (s.value_dim > p.max_value_dim) return invalid("shape.value_dim", too_wide);
 

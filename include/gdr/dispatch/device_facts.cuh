@@ -67,7 +67,8 @@ GDR_HIDDEN inline Status query_problem(const ForwardProblem& problem, DeviceFact
   bool reads_all_host_memory = false;
   const cudaError_t error = ask_cuda([&] { return query_device(facts, reads_all_host_memory); });
   if (error != cudaSuccess) {
-    return {StatusCode::cuda_error, "device", "CUDA has no current device: no GPU or no usable driver, cuda_error says which", error};
+    return {StatusCode::cuda_error, "device",
+            "CUDA has no current device: no GPU or no usable driver, cuda_error says which", error};
   }
   const auto note = [&](const TensorInfo& tensor) -> Status {
     if (tensor.data == nullptr) return {};

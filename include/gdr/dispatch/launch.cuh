@@ -19,11 +19,6 @@ namespace detail {
 template <class Params>
 GDR_HIDDEN Status launch(void (*kernel)(Params), int64_t blocks, int threads, size_t shared_bytes,
                          const Params& params, cudaStream_t stream) {
-  constexpr int64_t max_blocks = 0x7fffffff;
-  if (blocks > max_blocks) {
-    return {StatusCode::unsupported, "shape",
-            "the problem needs more than 2^31 - 1 blocks: split the batch"};
-  }
   const void* const function = reinterpret_cast<const void*>(kernel);
   void* parameters[] = {const_cast<Params*>(&params)};
   const cudaError_t error = ask_cuda([&] {
@@ -68,11 +63,24 @@ struct RecurrentLaunch {
   static int64_t blocks(const ForwardArgs<Layer>& args) {
     return sequence_count(args) * args.shape.heads * recurrent_column_blocks<Layer, Policy>;
   }
-  static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& facts, cudaStream_t stream) {
+  /// What the checks could not know: whether this tuning fits the grid and the device.
+  static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
     if (shared_bytes > facts.shared_memory_per_block) {
       return {StatusCode::unsupported, "device",
               "the policy's tile does not fit the device's shared memory per block"};
     }
+    constexpr int64_t max_blocks = 0x7fffffff;
+    if (args.shape.heads > max_blocks || sequence_count(args) > max_blocks ||
+        blocks(args) > max_blocks) {
+      return {StatusCode::unsupported, "shape",
+              "the problem needs more than 2^31 - 1 blocks: split the batch"};
+    }
+    if (args.shape.seq_len > int64_t{1} << 32) {
+      return {StatusCode::unsupported, "shape.seq_len", "a sequence has at most 2^32 tokens"};
+    }
+    return {};
+  }
+  static Status run(const ForwardArgs<Layer>& args, cudaStream_t stream) {
     if (blocks(args) == 0) return {};
     const RecurrentParams<Layer> params{args, FastDivisor(static_cast<uint32_t>(args.shape.heads))};
     return launch(&recurrent_kernel<Layer, Policy>, blocks(args), Policy::recurrent.threads(),
@@ -89,29 +97,31 @@ GDR_HIDDEN bool has_short_sequences(const ForwardArgs<Layer>& args) {
   return tokens <= short_sequence * sequence_count(args);
 }
 
-/// The recurrent form, with the policy's tuning for this problem and this device. The default
-/// policy's give the same bits; where batch invariance is asked for, no policy's choice depends on the
-/// batch.
-template <class Layer, class Policy>
-GDR_HIDDEN Status launch_recurrent(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
-                                   cudaStream_t stream) {
+/// Calls use(RecurrentLaunch) with the policy's tuning for this problem and this device. All of a
+/// policy's tunings give the same bits; where batch invariance is asked for, the choice does not
+/// depend on the batch either.
+template <class Layer, class Policy, class Use>
+GDR_HIDDEN Status with_recurrent_launch(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
+                                        Use use) {
   using Standard = RecurrentLaunch<Layer, Policy>;
   if constexpr (HasVariants<Policy>::value) {
+    static_assert(has_same_sums(Policy::recurrent, Policy::recurrent_small_grid) &&
+                      has_same_sums(Policy::recurrent, Policy::recurrent_compact),
+                  "gdr: a policy's tunings have the same lanes and rows; one derived from "
+                  "DefaultPolicy replaces all three");
     const bool may_look_at_batch = !args.batch_invariant;
     if (Standard::shared_bytes > facts.shared_memory_per_block) {
-      return RecurrentLaunch<Layer, Compact<Policy>>::run(args, facts, stream);
+      return use(RecurrentLaunch<Layer, Compact<Policy>>{});
     }
     if constexpr (!(Policy::recurrent_small_grid == Policy::recurrent)) {
       using Small = RecurrentLaunch<Layer, SmallGrid<Policy>>;
-      if (may_look_at_batch && Small::blocks(args) <= facts.multiprocessors) {
-        return Small::run(args, facts, stream);
-      }
+      if (may_look_at_batch && Small::blocks(args) <= facts.multiprocessors) return use(Small{});
     }
     if (may_look_at_batch && has_short_sequences(args)) {
-      return RecurrentLaunch<Layer, Compact<Policy>>::run(args, facts, stream);
+      return use(RecurrentLaunch<Layer, Compact<Policy>>{});
     }
   }
-  return Standard::run(args, facts, stream);
+  return use(Standard{});
 }
 
 }  // namespace detail

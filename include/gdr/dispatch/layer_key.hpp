@@ -56,7 +56,8 @@ struct FunctionId {
   constexpr bool log_space() const { return facts->log_space; }
 };
 GDR_HIDDEN constexpr bool operator==(FunctionId a, FunctionId b) {
-  return a.facts == b.facts || (a.facts->shipped != 0 && a.facts->shipped == b.facts->shipped);
+  return a.facts->shipped != 0 || b.facts->shipped != 0 ? a.facts->shipped == b.facts->shipped
+                                                        : a.facts == b.facts;
 }
 GDR_HIDDEN constexpr bool operator!=(FunctionId a, FunctionId b) { return !(a == b); }
 

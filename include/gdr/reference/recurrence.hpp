@@ -83,6 +83,7 @@ inline Vector read_row(const AnyTensorView& x, int64_t batch, int64_t time, int6
 inline void l2_normalize(Vector& x, double eps) {
   double square = eps;
   for (const double value : x) square += value * value;
+  if (square == 0) return;  // a zero row stays zero, also with eps 0
   for (double& value : x) value /= std::sqrt(square);
 }
 

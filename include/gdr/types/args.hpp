@@ -51,7 +51,7 @@ struct ForwardArgs {
   typename Layer::BetaFunction beta_function{};  // parameters of beta's function
 
   bool qk_l2norm = false;       // q, k <- x / sqrt(sum x^2 + qk_l2norm_eps), before scale
-  float qk_l2norm_eps = 1e-6f;  // >= 0
+  float qk_l2norm_eps = 1e-6f;  // >= 0; a zero row stays zero
 
   bool batch_invariant = false;  // a sequence's bits do not depend on its batch mates
   Algorithm algorithm = Algorithm::automatic;
