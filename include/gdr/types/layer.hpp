@@ -77,6 +77,9 @@ struct CheckGateFunction {
   static_assert(
       HasDerivative<F>::value,
       "gdr: a gate function has float derivative(float raw, int head, int channel) const");
+  static_assert(stdx::is_trivially_copyable<F>::value && stdx::is_default_constructible<F>::value,
+                "gdr: a gate function is default constructible and copied as bytes, as a kernel's "
+                "parameters are");
   static constexpr bool value = true;
 };
 
