@@ -149,7 +149,7 @@ class BlockRecurrent {
 
   // In turn n, tile n is stepped through, n - 1 is put out and n + 1 staged. The barrier before each
   // turn is the only one: no buffer is filled and read in the same turn.
-  static GDR_DEVICE void begin_turn() { sync_threads(barrier_turn, threads); }
+  static GDR_DEVICE void begin_turn() { sync_threads<barrier_turn, threads>(); }
 
   template <class Use>
   GDR_DEVICE void stage_tiles(const Span<Layer>& span, Use&& output) {

@@ -100,7 +100,11 @@ class TokenStager {
       if (has_keys_ && thread_ < tokens) tile.beta[thread_] = beta_;
     }
     if (!GDR_LIKELY(!span_.qk_l2norm)) {
-      sync_threads(has_keys_ ? barrier_stage_k : barrier_stage_q, half_threads);
+      if (has_keys_) {
+        sync_threads<barrier_stage_k, half_threads>();
+      } else {
+        sync_threads<barrier_stage_q, half_threads>();
+      }
       normalise(rows);
     }
   }

@@ -70,7 +70,6 @@ constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer
     tunings.compact.columns_per_thread = 4;
     tunings.compact.stage_warps = 2;
     tunings.compact.tokens_per_tile = key_dim <= 128 ? 8 : 4;
-    tunings.compact.tokens_in_flight = 1;
     tunings.compact.blocks_per_sm = lean && !layer.wide_elements && !layer.own_function ? 2 : 1;
   }
   return tunings;

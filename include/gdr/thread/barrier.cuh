@@ -12,10 +12,15 @@ GDR_NAMESPACE_BEGIN
 /// Hardware barriers in use; 0 is __syncthreads'.
 enum BarrierId : int { barrier_turn = 1, barrier_stage_q, barrier_stage_k };
 
-/// PTX barrier.sync: waits for `threads` threads (whole warps) of the block at this barrier and orders
-/// their shared-memory accesses.
-GDR_DEVICE void sync_threads(BarrierId barrier, int threads) {
-  asm volatile("barrier.sync %0, %1;" ::"r"(static_cast<int>(barrier)), "r"(threads) : "memory");
+/// PTX bar.sync: waits for `Threads` threads (whole warps) of the block at this barrier and orders
+/// their shared-memory accesses. A single warp needs no barrier of the block's.
+template <BarrierId Barrier, int Threads>
+GDR_DEVICE void sync_threads() {
+  static_assert(Threads % 32 == 0, "whole warps meet at a barrier");
+  __syncwarp();
+  if constexpr (Threads > 32) {
+    asm volatile("bar.sync %0, %1;" ::"n"(static_cast<int>(Barrier)), "n"(Threads) : "memory");
+  }
 }
 
 GDR_NAMESPACE_END
