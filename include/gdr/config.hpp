@@ -25,8 +25,8 @@
 // library in one process never share a symbol.
 #define GDR_DETAIL_JOIN2(a, b, c) v##a##_##b##_##c
 #define GDR_DETAIL_JOIN(a, b, c) GDR_DETAIL_JOIN2(a, b, c)
-// nvcc warns (1407) where a hidden template is instantiated with a type of an anonymous namespace, such
-// as a gate function of the user's: it has no symbol to hide, which is as good.
+// nvcc warns (1407) where a hidden template is instantiated with a type of an anonymous namespace,
+// such as a gate function of the user's: it has no symbol to hide, which is as good.
 #if defined(__NVCC__) && !defined(__CUDACC_RTC__)
 #define GDR_DETAIL_QUIET_BEGIN _Pragma("nv_diagnostic push") _Pragma("nv_diag_suppress 1407")
 #define GDR_DETAIL_QUIET_END _Pragma("nv_diagnostic pop")
@@ -66,8 +66,8 @@
 #define GDR_HIDDEN
 #endif
 
-// The common side of a branch, which the compiler then lays out without jumps: a small problem is over
-// in a few microseconds, and each jump into cold code costs a tenth of one.
+// The common side of a branch, which the compiler then lays out without jumps: a small problem is
+// over in a few microseconds, and each jump into cold code costs a tenth of one.
 #if defined(__GNUC__) || defined(__CUDACC_RTC__)
 #define GDR_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #else

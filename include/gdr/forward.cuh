@@ -21,8 +21,8 @@ GDR_HIDDEN int64_t workspace_size(const ForwardArgs<Layer>& /*args*/) {
 
 namespace detail {
 
-/// Asks for the device's facts, checks the arguments, and calls use(launch, resolved arguments) with
-/// the launch of the policy's that serves them.
+/// Asks for the device's facts, checks the arguments, and calls use(launch, resolved arguments)
+/// with the launch of the policy's that serves them.
 template <class Layer, class Policy, class Use>
 GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, Use use) {
   DeviceFacts facts;
@@ -39,8 +39,8 @@ GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, Use use) {
 
 }  // namespace detail
 
-/// What forward<Layer, Policy>(args, stream) would answer, short of CUDA refusing the launch itself;
-/// launches nothing.
+/// What forward<Layer, Policy>(args, stream) would answer, short of CUDA refusing the launch
+/// itself; launches nothing.
 template <class Layer, class Policy>
 GDR_HIDDEN Status can_forward(const ForwardArgs<Layer>& args) {
   return detail::prepare<Layer, Policy>(args, [](auto, const auto&) { return Status{}; });

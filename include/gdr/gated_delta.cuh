@@ -3,14 +3,14 @@
 #pragma once
 
 /// \file
-/// gdr: gated recurrences with a matrix state, for CUDA. Per token t, with a state S of K x V for each
-/// sequence and value head:
+/// gdr: gated recurrences with a matrix state, for CUDA. Per token t, with a state S of K x V for
+/// each sequence and value head:
 ///
 ///     S[i][j] = a[t][j] * S[i][j] + k[t][i] * v[t][j]
 ///     o[t][j] = scale * sum over i of q[t][i] * S[i][j]
 ///
-/// The gate a lies on the value axis here; it may lie on the key axis, be one number per head, or be
-/// absent, and the delta rule may take the place of the outer product (types/layer.hpp).
+/// The gate a lies on the value axis here; it may lie on the key axis, be one number per head, or
+/// be absent, and the delta rule may take the place of the outer product (types/layer.hpp).
 ///
 /// Entry points:
 ///     forward<Layer>(args, stream)   the forward pass                        forward.cuh

@@ -30,8 +30,8 @@ GDR_NAMESPACE_BEGIN
 
 namespace detail {
 
-/// 1 / y for y from 1 to 2, within a rounding. On the device without the general division's branch for
-/// numbers that do not occur here.
+/// 1 / y for y from 1 to 2, within a rounding. On the device without the general division's branch
+/// for numbers that do not occur here.
 GDR_HOST_DEVICE float reciprocal_from_1_to_2(float y) {
 #if defined(__CUDA_ARCH__)
   const float r = ::__fdividef(1.0f, y);
@@ -41,7 +41,8 @@ GDR_HOST_DEVICE float reciprocal_from_1_to_2(float y) {
 #endif
 }
 
-/// A parameter that no kernel writes, so that the compiler may keep it from one channel to the next.
+/// A parameter that no kernel writes, so that the compiler may keep it from one channel to the
+/// next.
 GDR_HOST_DEVICE float parameter(const float* p) {
 #if defined(__CUDA_ARCH__)
   return ::__ldg(p);

@@ -13,9 +13,9 @@ GDR_NAMESPACE_BEGIN
 /// Runs spans of one sequence and value head over a block of `columns` value channels.
 ///
 /// A block of `threads` threads (one-dimensional) constructs it together; all of them call each
-/// method. The first `step_threads` hold the state and step; the others stage the next tile of tokens
-/// and put out the previous one meanwhile. The state lives in the object: spans may follow one
-/// another, and the state may be read and written in between.
+/// method. The first `step_threads` hold the state and step; the others stage the next tile of
+/// tokens and put out the previous one meanwhile. The state lives in the object: spans may follow
+/// one another, and the state may be read and written in between.
 ///
 ///     __shared__ typename Block::TempStorage storage;
 ///     Block block(storage, first_column);
@@ -23,9 +23,9 @@ GDR_NAMESPACE_BEGIN
 ///     block.run(span, [&](const typename Block::Output& output) { ... });
 ///
 /// The output function is called by the staging threads alone, whole warps, in order of the tokens,
-/// for at most `tokens_per_tile` of them at a time. It may use warp operations and barriers of its own
-/// from number 4 on, but not __syncthreads(), for which the stepping threads do not come. After `run`,
-/// `storage` may be used for something else after a __syncthreads().
+/// for at most `tokens_per_tile` of them at a time. It may use warp operations and barriers of its
+/// own from number 4 on, but not __syncthreads(), for which the stepping threads do not come. After
+/// `run`, `storage` may be used for something else after a __syncthreads().
 ///
 /// A TempStorage beyond 48 KiB must be dynamic shared memory, as in kernel/recurrent.cuh.
 template <class Layer, class Policy>
@@ -55,8 +55,9 @@ class BlockRecurrent {
   static constexpr int stage_threads = 32 * tuning.stage_warps;
   static constexpr int tokens_per_tile = tuning.tokens_per_tile;
 
-  /// Shares of S^T q, one of each lane that holds a part of the column. Padded, so that the lanes that
-  /// write the same columns of a token, and those that read neighbouring tokens, meet different banks.
+  /// Shares of S^T q, one of each lane that holds a part of the column. Padded, so that the lanes
+  /// that write the same columns of a token, and those that read neighbouring tokens, meet
+  /// different banks.
   struct Shares {
     static constexpr int lane_stride = columns + 4;
     static constexpr int token_stride = lanes * lane_stride + columns % 32;
@@ -80,8 +81,9 @@ class BlockRecurrent {
     GDR_DEVICE int warp() const { return thread / 32; }
     GDR_DEVICE int lane() const { return thread % 32; }
 
-    /// x[n] = scale * S^T q of token first_token + t and value channel first_column + c + n, N of 1, 2,
-    /// 4 or 8 and c a multiple of N. Channels past span.value_dim are 0 while q and k are finite.
+    /// x[n] = scale * S^T q of token first_token + t and value channel first_column + c + n, N of
+    /// 1, 2, 4 or 8 and c a multiple of N. Channels past span.value_dim are 0 while q and k are
+    /// finite.
     template <int N>
     GDR_DEVICE void load(int t, int c, float (&x)[N]) const {
       load_floats(shares.at(t, 0, c), x);
@@ -119,8 +121,9 @@ class BlockRecurrent {
     for_each([](int, int, float& s) { s = 0; });
   }
 
-  /// Calls use(i, j, S_ij by reference) for this thread's elements, if it has any: i a key channel, j a value channel
-  /// of the head. Channels past the extents are visited too; what is written there must be finite.
+  /// Calls use(i, j, S_ij by reference) for this thread's elements, if it has any: i a key channel,
+  /// j a value channel of the head. Channels past the extents are visited too; what is written
+  /// there must be finite.
   template <class Use>
   GDR_DEVICE void for_each(Use&& use) {
     if (is_stager()) return;
@@ -131,6 +134,7 @@ class BlockRecurrent {
     }
   }
 
+  /// Runs the span from the state as it is, and leaves the state after its last token.
   template <class Use>
   GDR_DEVICE void run(const Span<Layer>& span, Use&& output) {
     if (is_stager()) {
@@ -147,8 +151,8 @@ class BlockRecurrent {
  private:
   GDR_DEVICE bool is_stager() const { return stage_thread_ >= 0; }
 
-  // In turn n, tile n is stepped through, n - 1 is put out and n + 1 staged. The barrier before each
-  // turn is the only one: no buffer is filled and read in the same turn.
+  // In turn n, tile n is stepped through, n - 1 is put out and n + 1 staged. The barrier before
+  // each turn is the only one: no buffer is filled and read in the same turn.
   static GDR_DEVICE void begin_turn() { sync_threads<barrier_turn, threads>(); }
 
   template <class Use>
@@ -170,7 +174,7 @@ class BlockRecurrent {
     }
     begin_turn();
     put_out(tiles - 1);
-    begin_turn();  // a next span's first tile and shares are others than this one's last
+    begin_turn();  // the block leaves together: storage and outputs are done with
   }
 
   GDR_DEVICE void step_tiles(const Span<Layer>& span) {
@@ -204,9 +208,9 @@ class BlockRecurrent {
     Decays a;
   };
 
-  /// Steps through `count` tokens of a tile, rounded up to tokens_in_flight: tokens past the end leave
-  /// a finite state as it is. A group's loads come first and its stores last, as the compiler must assume
-  /// that a load after a store reads what was stored.
+  /// Steps through `count` tokens of a tile, rounded up to tokens_in_flight: tokens past the end
+  /// leave a finite state as it is. A group's loads come first and its stores last, as the compiler
+  /// must assume that a load after a store reads what was stored.
   GDR_DEVICE void run_tile(const Tile& tile, Shares& shares, int count) {
     constexpr int in_flight = tuning.tokens_in_flight;
 #pragma unroll 1

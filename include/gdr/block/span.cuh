@@ -4,7 +4,8 @@
 
 /// \file
 /// One sequence of one value head, as the block collectives see it: base pointers, time strides and
-/// valid extents. Made from the arguments by `span_of`, or filled in by hand in a kernel of one's own.
+/// valid extents. Made from the arguments by `span_of`, or filled in by hand in a kernel of one's
+/// own.
 
 #include <gdr/types/args.hpp>
 

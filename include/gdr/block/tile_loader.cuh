@@ -3,16 +3,16 @@
 #pragma once
 
 /// \file
-/// Moves a tile of token rows from global memory through registers into shared memory as floats: the
-/// fetch of the next tile is in flight while the current one is worked on.
+/// Moves a tile of token rows from global memory through registers into shared memory as floats:
+/// the fetch of the next tile is in flight while the current one is worked on.
 
 #include <gdr/block/span.cuh>
 #include <gdr/thread/convert.cuh>
 
 GDR_NAMESPACE_BEGIN
 
-/// A tile of one tensor: which rows and channels of it exist. The rest reads as zero bits, without a
-/// memory access.
+/// A tile of one tensor: which rows and channels of it exist. The rest reads as zero bits, without
+/// a memory access.
 template <class T>
 struct TileSource {
   const T* data;        // the tile's first row, first channel
@@ -23,8 +23,8 @@ struct TileSource {
 
 /// `Tokens` rows of `Width` channels, moved by `Threads` threads.
 ///
-/// What is in flight stays as the 32-bit words that the load brings: unpacking them to elements would
-/// make the thread wait for the load where it was issued.
+/// What is in flight stays as the 32-bit words that the load brings: unpacking them to elements
+/// would make the thread wait for the load where it was issued.
 template <class T, int Width, int Tokens, int Threads>
 class TileLoader {
  public:
@@ -59,8 +59,8 @@ class TileLoader {
     channels_ = source.channels;
   }
 
-  /// Calls use(token in the tile, first channel, values, valid channels) for every piece fetched: of
-  /// values[0 .. vector) the first `valid channels` came from the tensor.
+  /// Calls use(token in the tile, first channel, values, valid channels) for every piece fetched:
+  /// of values[0 .. vector) the first `valid channels` came from the tensor.
   template <class Use>
   GDR_DEVICE void stage(Use&& use) const {
     for_each_piece([&](int p, int token, int channel) {

@@ -17,7 +17,8 @@ struct TileTarget {
   int channels;         // valid ones from there
 };
 
-/// Writes an output (a collective's Output) of `Columns` columns to the target, with `Threads` threads.
+/// Writes an output (a collective's Output) of `Columns` columns to the target, with `Threads`
+/// threads.
 template <int Columns, int Threads, class T, class Output>
 GDR_DEVICE void store_output(const TileTarget<T>& target, const Output& output) {
   constexpr int vector = vector_width(Columns, sizeof(T));

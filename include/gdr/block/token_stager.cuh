@@ -4,8 +4,9 @@
 
 /// \file
 /// The tokens a block works on: staged in shared memory as floats, with gate and beta functions
-/// applied once per token and channel and everything outside the tensors filled so that a step leaves
-/// a finite state as it is, bit for bit: k 0, q 0, v -0 (k v is then -0, and s + -0 is s), factor 1, beta 0.
+/// applied once per token and channel and everything outside the tensors filled so that a step
+/// leaves a finite state as it is, bit for bit: k 0, q 0, v -0 (k v is then -0, and s + -0 is s),
+/// factor 1, beta 0.
 
 #include <gdr/block/tile_loader.cuh>
 #include <gdr/block/tuning.hpp>
@@ -15,7 +16,8 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// One tile: `Tokens` rows; KeyWidth and ValueWidth are padded, GateWidth is 1 where there is no gate.
+/// One tile: `Tokens` rows; KeyWidth and ValueWidth are padded, GateWidth is 1 where there is no
+/// gate.
 template <int Tokens, int KeyWidth, int ValueWidth, int GateWidth, bool Compensated>
 struct TokenTile {
   alignas(16) float q[Tokens][KeyWidth];
@@ -26,9 +28,10 @@ struct TokenTile {
   float beta[Tokens];
 };
 
-/// Fetches and stages the tiles of one span for one block of value columns, with the block's staging
-/// threads. One half of them brings q and v, the other k, the gate and beta: each has half the address
-/// arithmetic and half the loads to wait for. A gate function of the user's is work for both halves.
+/// Fetches and stages the tiles of one span for one block of value columns, with the block's
+/// staging threads. One half of them brings q and v, the other k, the gate and beta: each has half
+/// the address arithmetic and half the loads to wait for. A gate function of the user's is work for
+/// both halves.
 template <class Layer, class Policy>
 class TokenStager {
   static constexpr RecurrentTuning tuning = Policy::recurrent;

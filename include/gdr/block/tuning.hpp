@@ -13,8 +13,8 @@ GDR_NAMESPACE_BEGIN
 /// How a block of the recurrent form is laid out. A thread holds `rows` key channels of
 /// `columns_per_thread` value channels; `lanes` neighbouring threads share a column.
 ///
-/// `lanes` and `rows` decide the order of the sums and so the last bits of a result; the others do not
-/// enter it.
+/// `lanes` and `rows` decide the order of the sums and so the last bits of a result; the others do
+/// not enter it.
 struct RecurrentTuning {
   int lanes;               // 4, 8, 16 or 32
   int rows;                // key channels a thread: lanes * rows >= K

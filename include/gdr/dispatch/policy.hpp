@@ -11,8 +11,8 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// The shipped tunings of the recurrent form for a layer. They share lanes and rows, so that the same
-/// bits come out whichever is used.
+/// The shipped tunings of the recurrent form for a layer. They share lanes and rows, so that the
+/// same bits come out whichever is used.
 struct RecurrentTunings {
   RecurrentTuning standard;
   RecurrentTuning small_grid;  // where it has no more than a block for each multiprocessor

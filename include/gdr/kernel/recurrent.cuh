@@ -13,8 +13,8 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// Blocks of the recurrent kernel along the value axis, for the layer type's extent: a division by a
-/// constant in the kernel. Where the extent of the arguments is smaller, surplus blocks leave.
+/// Blocks of the recurrent kernel along the value axis, for the layer type's extent: a division by
+/// a constant in the kernel. Where the extent of the arguments is smaller, surplus blocks leave.
 template <class Layer, class Policy>
 inline constexpr int recurrent_column_blocks = (Layer::value_dim +
                                                 Policy::recurrent.columns_per_block() - 1) /
@@ -34,8 +34,8 @@ struct BlockProblem {
   int first_column;
 };
 
-/// The problem of a block, from %ctaid.x read anew each time: the step loop has no register to spare
-/// for a value that is needed before and after it.
+/// The problem of a block, from %ctaid.x read anew each time: the step loop has no register to
+/// spare for a value that is needed before and after it.
 template <class Layer, class Policy>
 GDR_DEVICE BlockProblem block_problem(const FastDivisor& heads) {
   constexpr unsigned column_blocks = recurrent_column_blocks<Layer, Policy>;

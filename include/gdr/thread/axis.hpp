@@ -3,8 +3,8 @@
 #pragma once
 
 /// \file
-/// Gate axes as hooks: which factor meets element (row, column) of a thread's piece of the state, and
-/// how the factor enters the delta rule's prediction without a pass of its own over the state.
+/// Gate axes as hooks: which factor meets element (row, column) of a thread's piece of the state,
+/// and how the factor enters the delta rule's prediction without a pass of its own over the state.
 ///
 /// With the state S before the decay, (S decayed)^T k = sum_i a_ij S_ij k_i, so that
 ///     prediction[j] = hook.prediction(sum_i S[j][i] * hook.key(k[i], i), j).

@@ -53,8 +53,8 @@ GDR_HOST_DEVICE Decay<Compensated> make_decay(float gate) {
     static_assert(!Compensated, "a linear gate is exact as it is");
     return {gate};
   } else if constexpr (Compensated) {
-    // Slow gates through expm1, whose error is relative to g; it would lose fast ones (exp(-10)), and
-    // says no more than expf where it exceeds 1.
+    // Slow gates through expm1, whose error is relative to g; it would lose fast ones (exp(-10)),
+    // and says no more than expf where it exceeds 1.
     if (gate > -0.5f && gate < 0.6931f) {
       const float e = expm1f(gate);
       const float high = 1.0f + e;

@@ -12,8 +12,8 @@ GDR_NAMESPACE_BEGIN
 
 /// S <- a S + k (outer) u;  o += S^T q, for `Rows` key channels by `Columns` value channels.
 ///
-/// The write is fma(S, a, k u) in this order: one rounding at the state's size. fma(k, u, S a) has two
-/// and drifts (1.1e-6 at gate 1.01 after 1024 tokens).
+/// The write is fma(S, a, k u) in this order: one rounding at the state's size. fma(k, u, S a) has
+/// two and drifts (1.1e-6 at gate 1.01 after 1024 tokens).
 ///
 /// \param S     the thread's piece of the state, column by column: S[j][i] is S_ij
 /// \param a     factors of this token (DecayFragment)

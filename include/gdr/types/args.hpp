@@ -10,7 +10,8 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// Sizes of a problem. Zero in `key_heads`, `key_dim` and `value_dim` means the default named there.
+/// Sizes of a problem. Zero in `key_heads`, `key_dim` and `value_dim` means the default named
+/// there.
 struct Shape {
   int64_t batch = 0;    // B
   int64_t seq_len = 0;  // T; with cu_seqlens the tokens of all sequences together

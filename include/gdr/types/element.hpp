@@ -3,8 +3,8 @@
 #pragma once
 
 /// \file
-/// Element types. CUDA's `__half` and `__nv_bfloat16` are used where CUDA's headers are; the storage
-/// types below have the same bits and serve programs that are built without them.
+/// Element types. CUDA's `__half` and `__nv_bfloat16` are used where CUDA's headers are; the
+/// storage types below have the same bits and serve programs that are built without them.
 
 #include <gdr/config.hpp>
 

@@ -3,11 +3,14 @@
 #pragma once
 
 /// \file
-/// The layer as a type: head dimensions, element type, gate (axis, space, function) and update rule.
+/// The layer as a type: head dimensions, element type, gate (axis, space, function) and update
+/// rule.
 ///
-///     using Layer = gdr::Recurrence<gdr::HeadDim<24>, float>;                   // value gate, linear
+///     using Layer = gdr::Recurrence<gdr::HeadDim<24>, float>;                   // value gate,
+/// linear
 ///     using Gla   = gdr::Recurrence<gdr::HeadDim<128>, __nv_bfloat16, gdr::KeyGate<gdr::Log>>;
-///     using Gdn   = gdr::Recurrence<gdr::HeadDim<128>, __nv_bfloat16, gdr::HeadGate<gdr::Log, float>,
+///     using Gdn   = gdr::Recurrence<gdr::HeadDim<128>, __nv_bfloat16, gdr::HeadGate<gdr::Log,
+/// float>,
 ///                                   gdr::DeltaRule<>>;
 
 #include <gdr/types/element.hpp>
@@ -135,8 +138,8 @@ struct OuterProduct {
   using BetaFunction = Linear;
 };
 
-/// u_t = beta_t * (v_t - S^T k_t), S already decayed. `Function` maps beta's tensor to beta_t, called
-/// as function(raw, head, 0); the default takes the value as it is.
+/// u_t = beta_t * (v_t - S^T k_t), S already decayed. `Function` maps beta's tensor to beta_t,
+/// called as function(raw, head, 0); the default takes the value as it is.
 template <class Function = Linear>
 struct DeltaRule {
   static_assert(detail::CheckGateFunction<Function>::value);
@@ -146,8 +149,8 @@ struct DeltaRule {
   using BetaFunction = Function;
 };
 
-/// The layer. Dims: HeadDims<K, V>. T: type of q, k, v, o (float, __half, __nv_bfloat16 or the storage
-/// types of the same bits). Accumulation and the state on chip are float32 always.
+/// The layer. Dims: HeadDims<K, V>. T: type of q, k, v, o (float, __half, __nv_bfloat16 or the
+/// storage types of the same bits). Accumulation and the state on chip are float32 always.
 template <class Dims, class T, class Gate_ = ValueGate<Linear>, class Rule_ = OuterProduct>
 struct Recurrence {
   static constexpr int key_dim = Dims::key_dim;

@@ -108,8 +108,8 @@ auto strided_state(T* pointer, int64_t sequence, int64_t head, int64_t row,
   return view;
 }
 
-/// Sequences of different lengths in one batch row: N + 1 ascending token offsets on the device, the
-/// first 0 and the last at most seq_len; int32 or int64, told apart by the pointer given.
+/// Sequences of different lengths in one batch row: N + 1 ascending token offsets on the device,
+/// the first 0 and the last at most seq_len; int32 or int64, told apart by the pointer given.
 struct SequenceOffsets {
   const void* data = nullptr;
   bool is_int64 = false;
