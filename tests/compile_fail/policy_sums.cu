@@ -3,7 +3,8 @@
 
 // expected: gdr: a policy's tunings have the same lanes and rows
 // errors: 1
-// wrong: -arch=sm_80 -DGDR_TEST_WRONG
+// wrong: -arch=sm_80
+// wrong: -DGDR_TEST_WRONG
 // right: -arch=sm_80
 
 #include <gdr/gated_delta.cuh>

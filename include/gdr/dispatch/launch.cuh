@@ -60,11 +60,11 @@ struct RecurrentLaunch {
   static constexpr int64_t shared_bytes =
       sizeof(typename BlockRecurrent<Layer, Policy>::TempStorage);
 
-  static int64_t blocks(const ForwardArgs<Layer>& args) {
+  GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args) {
     return sequence_count(args) * args.shape.heads * recurrent_column_blocks<Layer, Policy>;
   }
   /// What the checks could not know: whether this tuning fits the grid and the device.
-  static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
+  GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
     if (shared_bytes > facts.shared_memory_per_block) {
       return {StatusCode::unsupported, "device",
               "the policy's tile does not fit the device's shared memory per block"};
@@ -80,7 +80,7 @@ struct RecurrentLaunch {
     }
     return {};
   }
-  static Status run(const ForwardArgs<Layer>& args, cudaStream_t stream) {
+  GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, cudaStream_t stream) {
     if (blocks(args) == 0) return {};
     const RecurrentParams<Layer> params{args, FastDivisor(static_cast<uint32_t>(args.shape.heads))};
     return launch(&recurrent_kernel<Layer, Policy>, blocks(args), Policy::recurrent.threads(),

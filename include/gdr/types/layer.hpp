@@ -3,15 +3,12 @@
 #pragma once
 
 /// \file
-/// The layer as a type: head dimensions, element type, gate (axis, space, function) and update
-/// rule.
+/// The layer as a type: head dimensions, element type, gate (axis, space, function), update rule.
 ///
-///     using Layer = gdr::Recurrence<gdr::HeadDim<24>, float>;                   // value gate,
-/// linear
+///     using Layer = gdr::Recurrence<gdr::HeadDim<24>, float>;  // value gate, linear
 ///     using Gla   = gdr::Recurrence<gdr::HeadDim<128>, __nv_bfloat16, gdr::KeyGate<gdr::Log>>;
-///     using Gdn   = gdr::Recurrence<gdr::HeadDim<128>, __nv_bfloat16, gdr::HeadGate<gdr::Log,
-/// float>,
-///                                   gdr::DeltaRule<>>;
+///     using Gdn   = gdr::Recurrence<gdr::HeadDim<128>, __nv_bfloat16,
+///                                   gdr::HeadGate<gdr::Log, float>, gdr::DeltaRule<>>;
 
 #include <gdr/types/element.hpp>
 
