@@ -31,7 +31,7 @@ GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, Use use) {
     return status;
   }
   const ForwardArgs<Layer> resolved = resolve(args);
-  return with_recurrent_launch<Layer, Policy>(resolved, facts, [&](auto launch) {
+  return with_launch<Layer, Policy>(resolved, facts, [&](auto launch) {
     if (const Status status = launch.check(resolved, facts); !status.ok()) return status;
     return use(launch, resolved);
   });

@@ -35,6 +35,7 @@ static_assert(
     "gdr needs compute capability 8.0 or above: set CMAKE_CUDA_ARCHITECTURES to 80 or more");
 #endif
 
+#include <gdr/block/chunked.cuh>
 #include <gdr/block/recurrent.cuh>
 #include <gdr/block/state_io.cuh>
 #include <gdr/dispatcher.cuh>

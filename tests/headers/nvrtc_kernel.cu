@@ -8,4 +8,4 @@
 
 using Layer = gdr::Recurrence<gdr::HeadDim<24>, __half, gdr::ValueGate<gdr::Log>>;
 template __global__ void gdr::recurrent_kernel<Layer, gdr::DefaultPolicy<Layer>>(
-    const __grid_constant__ gdr::RecurrentParams<Layer>);
+    const __grid_constant__ gdr::ForwardParams<Layer>);

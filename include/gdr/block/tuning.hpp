@@ -44,4 +44,19 @@ constexpr bool has_same_sums(const RecurrentTuning& a, const RecurrentTuning& b)
   return a.lanes == b.lanes && a.rows == b.rows;
 }
 
+/// How a block of the chunked form is laid out: `state_warps` warps hold 16 value channels each and
+/// walk over the chunks; `prepare_warps` warps load chunks and make what does not depend on the
+/// state, one chunk ahead.
+///
+/// `tokens` enters a result (by rounding), the others do not.
+struct ChunkedTuning {
+  int tokens;         // a chunk: 16, 32 or 64
+  int prepare_warps;  // 32 times as many threads hold half a key channel pair of 16 tokens each
+  int state_warps;
+  int blocks_per_sm;  // at least so many are to fit: caps the registers
+
+  GDR_HOST_DEVICE constexpr int threads() const { return 32 * (prepare_warps + state_warps); }
+  GDR_HOST_DEVICE constexpr int columns_per_block() const { return 16 * state_warps; }
+};
+
 GDR_NAMESPACE_END

@@ -109,12 +109,19 @@ GDR_HIDDEN inline Status check_options(const ForwardProblem& p) {
   if (!is_finite(p.qk_l2norm_eps) || p.qk_l2norm_eps < 0) {
     return invalid("qk_l2norm_eps", "the epsilon is negative or not finite");
   }
-  if (p.algorithm != Algorithm::automatic && p.algorithm != Algorithm::recurrent) {
+  const bool chunked =
+      p.algorithm == Algorithm::chunked || p.algorithm == Algorithm::chunked_split;
+  if (chunked && p.delta_rule) {
     return unsupported("algorithm",
-                       "this form is not built: use Algorithm::recurrent or Algorithm::automatic");
+                       "the chunked forms serve the outer product rule: use Algorithm::recurrent or "
+                       "Algorithm::automatic for the delta rule");
   }
-  if (p.split_state_operand) {
-    return unsupported("split_state_operand", "it belongs to the chunked forms, not built yet");
+  if (p.algorithm == Algorithm::chunked_split) {
+    return unsupported("algorithm", "this form is not built: use Algorithm::chunked");
+  }
+  if (p.split_state_operand && p.algorithm == Algorithm::recurrent) {
+    return unsupported("split_state_operand",
+                       "the recurrent form has no such operand: use Algorithm::chunked");
   }
   const char* no_pools = "state pools are not built yet";
   if (p.state_in != nullptr) return unsupported("state_in", no_pools);

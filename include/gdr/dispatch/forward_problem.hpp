@@ -21,6 +21,7 @@ struct ForwardProblem {
   float scale = 1;
   float qk_l2norm_eps = 0;
   Algorithm algorithm = Algorithm::automatic;
+  bool delta_rule = false;
   bool split_state_operand = false;
   const void* state_in = nullptr;
   const void* state_out = nullptr;
@@ -111,6 +112,7 @@ GDR_HIDDEN ForwardProblem erase_types(const ForwardArgs<Layer>& args, int64_t re
   p.scale = args.scale;
   p.qk_l2norm_eps = args.qk_l2norm_eps;
   p.algorithm = args.algorithm;
+  p.delta_rule = Layer::Rule::uses_beta;
   p.split_state_operand = args.split_state_operand;
   p.state_in = args.state_in;
   p.state_out = args.state_out;

@@ -7,6 +7,7 @@
 
 #include <gdr/dispatch/device_facts.cuh>
 #include <gdr/dispatch/policy.hpp>
+#include <gdr/kernel/chunked.cuh>
 #include <gdr/kernel/recurrent.cuh>
 #include <gdr/types/status.hpp>
 
@@ -46,6 +47,11 @@ struct Compact {
   static constexpr RecurrentTuning recurrent = Policy::recurrent_compact;
 };
 
+template <class Policy>
+struct CompactChunks {
+  static constexpr ChunkedTuning chunked = Policy::chunked_compact;
+};
+
 /// Whether a policy has tunings of its own beside the standard one.
 template <class Policy, class = void>
 struct HasVariants : std::false_type {};
@@ -54,17 +60,25 @@ struct HasVariants<Policy,
                    std::void_t<decltype(Policy::recurrent_small_grid, Policy::recurrent_compact)>>
     : std::true_type {};
 
-/// The recurrent form with one tuning.
-template <class Layer, class Policy>
-struct RecurrentLaunch {
-  static constexpr int64_t shared_bytes =
-      sizeof(typename BlockRecurrent<Layer, Policy>::TempStorage);
+template <class Policy, class = void>
+struct HasChunked : std::false_type {};
+template <class Policy>
+struct HasChunked<Policy, std::void_t<decltype(Policy::chunked)>> : std::true_type {};
+template <class Policy, class = void>
+struct HasCompactChunks : std::false_type {};
+template <class Policy>
+struct HasCompactChunks<Policy, std::void_t<decltype(Policy::chunked_compact)>> : std::true_type {
+};
 
+/// A kernel over sequences, heads and blocks of `Columns` value columns.
+template <class Layer, int Columns>
+struct ForwardLaunch {
   GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args) {
-    return sequence_count(args) * args.shape.heads * recurrent_column_blocks<Layer, Policy>;
+    return sequence_count(args) * args.shape.heads * column_blocks(Layer::value_dim, Columns);
   }
-  /// What the checks could not know: whether this tuning fits the grid and the device.
-  GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
+  /// What the checks could not know: whether the tuning fits the grid and the device.
+  GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
+                                 int64_t shared_bytes) {
     if (shared_bytes > facts.shared_memory_per_block) {
       return {StatusCode::unsupported, "device",
               "the policy's tile does not fit the device's shared memory per block"};
@@ -80,11 +94,45 @@ struct RecurrentLaunch {
     }
     return {};
   }
-  GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, cudaStream_t stream) {
+  GDR_HIDDEN static Status run(void (*kernel)(ForwardParams<Layer>), int threads,
+                               size_t shared_bytes, const ForwardArgs<Layer>& args,
+                               cudaStream_t stream) {
     if (blocks(args) == 0) return {};
-    const RecurrentParams<Layer> params{args, FastDivisor(static_cast<uint32_t>(args.shape.heads))};
-    return launch(&recurrent_kernel<Layer, Policy>, blocks(args), Policy::recurrent.threads(),
-                  shared_bytes, params, stream);
+    const ForwardParams<Layer> params{args, FastDivisor(static_cast<uint32_t>(args.shape.heads))};
+    return launch(kernel, blocks(args), threads, shared_bytes, params, stream);
+  }
+};
+
+/// The recurrent form with one tuning.
+template <class Layer, class Policy>
+struct RecurrentLaunch {
+  using Block = BlockRecurrent<Layer, Policy>;
+  using Forward = ForwardLaunch<Layer, Block::columns>;
+  static constexpr int64_t shared_bytes = sizeof(typename Block::TempStorage);
+
+  GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args) { return Forward::blocks(args); }
+  GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
+    return Forward::check(args, facts, shared_bytes);
+  }
+  GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, cudaStream_t stream) {
+    return Forward::run(&recurrent_kernel<Layer, Policy>, Block::threads, shared_bytes, args,
+                        stream);
+  }
+};
+
+/// The chunked form with one tuning.
+template <class Layer, class Policy>
+struct ChunkedLaunch {
+  using Block = BlockChunked<Layer, Policy>;
+  using Forward = ForwardLaunch<Layer, Block::columns>;
+  static constexpr int64_t shared_bytes = sizeof(typename Block::TempStorage);
+
+  GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args) { return Forward::blocks(args); }
+  GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
+    return Forward::check(args, facts, shared_bytes);
+  }
+  GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, cudaStream_t stream) {
+    return Forward::run(&chunked_kernel<Layer, Policy>, Block::threads, shared_bytes, args, stream);
   }
 };
 
@@ -122,6 +170,29 @@ GDR_HIDDEN Status with_recurrent_launch(const ForwardArgs<Layer>& args, const De
     }
   }
   return use(Standard{});
+}
+
+/// Calls use(ChunkedLaunch) with the policy's tuning for this device.
+template <class Layer, class Policy, class Use>
+GDR_HIDDEN Status with_chunked_launch(const DeviceFacts& facts, Use use) {
+  using Standard = ChunkedLaunch<Layer, Policy>;
+  if constexpr (HasCompactChunks<Policy>::value) {
+    if (Standard::shared_bytes > facts.shared_memory_per_block) {
+      return use(ChunkedLaunch<Layer, CompactChunks<Policy>>{});
+    }
+  }
+  return use(Standard{});
+}
+
+/// Calls use(launch) with the form and the tuning that serve the arguments.
+template <class Layer, class Policy, class Use>
+GDR_HIDDEN Status with_launch(const ForwardArgs<Layer>& args, const DeviceFacts& facts, Use use) {
+  if constexpr (!Layer::Rule::uses_beta && HasChunked<Policy>::value) {
+    if (args.algorithm == Algorithm::chunked) {
+      return with_chunked_launch<Layer, Policy>(facts, use);
+    }
+  }
+  return with_recurrent_launch<Layer, Policy>(args, facts, use);
 }
 
 }  // namespace detail

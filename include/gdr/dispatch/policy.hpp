@@ -75,6 +75,32 @@ constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer
   return tunings;
 }
 
+/// The shipped tunings of the chunked form for a layer.
+struct ChunkedTunings {
+  ChunkedTuning standard;  // for 227 KiB of shared memory a block
+  ChunkedTuning compact;   // for 99 KiB
+};
+
+/// What of a layer type decides its tuning in the chunked form.
+struct ChunkedTraits {
+  int key_dim;
+  int value_dim;
+  bool wide_operands;  // 4 bytes
+};
+
+constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
+  const int row_bytes = round_up(layer.key_dim, 16) * (layer.wide_operands ? 4 : 2);
+  ChunkedTuning t{};
+  t.tokens = row_bytes <= 256 ? 64 : row_bytes <= 512 ? 32 : 16;
+  t.prepare_warps = 8;
+  const int groups = (layer.value_dim + 15) / 16;
+  t.state_warps = groups < 4 ? groups : 4;
+  t.blocks_per_sm = 1;
+  ChunkedTunings tunings{t, t};
+  tunings.compact.tokens = row_bytes <= 256 ? 32 : 16;
+  return tunings;
+}
+
 /// The policy used where the caller names none.
 template <class Layer>
 struct DefaultPolicy {
@@ -91,6 +117,11 @@ struct DefaultPolicy {
   static constexpr RecurrentTuning recurrent = recurrent_tunings.standard;
   static constexpr RecurrentTuning recurrent_small_grid = recurrent_tunings.small_grid;
   static constexpr RecurrentTuning recurrent_compact = recurrent_tunings.compact;
+
+  static constexpr ChunkedTunings chunked_tunings = select_chunked_tunings(
+      {Layer::key_dim, Layer::value_dim, Layer::element_type != DataType::bfloat16});
+  static constexpr ChunkedTuning chunked = chunked_tunings.standard;
+  static constexpr ChunkedTuning chunked_compact = chunked_tunings.compact;
 };
 
 GDR_NAMESPACE_END

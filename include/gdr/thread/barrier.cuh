@@ -10,16 +10,35 @@
 GDR_NAMESPACE_BEGIN
 
 /// Hardware barriers in use; 0 is __syncthreads'.
-enum BarrierId : int { barrier_turn = 1, barrier_stage_q, barrier_stage_k };
+enum BarrierId : int { barrier_turn = 1, barrier_stage_q, barrier_stage_k, barrier_prepare };
 
-/// PTX bar.sync: waits for `Threads` threads (whole warps) of the block at this barrier and orders
-/// their shared-memory accesses. A single warp needs no barrier of the block's.
+/// PTX barrier.sync: waits for `Threads` threads (whole warps) of the block at this barrier and
+/// orders their shared-memory accesses. Not the aligned form bar.sync, as the warps of a block
+/// arrive from different code. A single warp needs no barrier of the block's.
 template <BarrierId Barrier, int Threads>
 GDR_DEVICE void sync_threads() {
   static_assert(Threads % 32 == 0, "whole warps meet at a barrier");
   __syncwarp();
   if constexpr (Threads > 32) {
-    asm volatile("bar.sync %0, %1;" ::"n"(static_cast<int>(Barrier)), "n"(Threads) : "memory");
+    asm volatile("barrier.sync %0, %1;" ::"n"(static_cast<int>(Barrier)), "n"(Threads) : "memory");
+  }
+}
+
+/// The same, and whether any of the threads says so.
+template <BarrierId Barrier, int Threads>
+GDR_DEVICE bool any_of_threads(bool mine) {
+  static_assert(Threads % 32 == 0, "whole warps meet at a barrier");
+  if constexpr (Threads > 32) {
+    int any;
+    asm volatile(
+        "{\n .reg .pred in, out;\n setp.ne.s32 in, %1, 0;\n"
+        " barrier.red.or.pred out, %2, %3, in;\n selp.s32 %0, 1, 0, out;\n}"
+        : "=r"(any)
+        : "r"(static_cast<int>(mine)), "n"(static_cast<int>(Barrier)), "n"(Threads)
+        : "memory");
+    return any != 0;
+  } else {
+    return __any_sync(0xffffffffu, mine) != 0;
   }
 }
 

@@ -1,0 +1,605 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The preparing half of the chunked form: loads chunks of tokens and makes what does not depend on
+/// the state: scores q k^T, gate products and weighted values.
+
+#include <gdr/block/chunk_loader.cuh>
+#include <gdr/block/chunk_storage.cuh>
+#include <gdr/thread/barrier.cuh>
+#include <gdr/thread/chunk_range.hpp>
+#include <gdr/thread/decay.hpp>
+#include <gdr/thread/lanes.cuh>
+
+GDR_NAMESPACE_BEGIN
+
+/// Works with 32 * prepare_warps threads that call each method together.
+template <class Layer, class Policy>
+class ChunkPreparer {
+  using Extents = ChunkExtents<Layer, Policy>;
+  using Operands = typename Extents::Operands;
+  using Operand = typename Operands::A;
+  using Storage = ChunkStorage<Extents>;
+  using Prepared = PreparedChunk<Extents>;
+  using Element = typename Layer::Element;
+  using GateElement = typename Layer::GateElement;
+  static constexpr GateAxis axis = Extents::axis;
+  static constexpr int tokens = Extents::tokens;
+  static constexpr int token_blocks = Extents::token_blocks;
+  static constexpr int key_width = Extents::key_width;
+  static constexpr int warps = Extents::tuning.prepare_warps;
+  static constexpr int threads = Extents::prepare_threads;
+
+ public:
+  /// `thread`: 0 .. 32 * prepare_warps.
+  GDR_DEVICE ChunkPreparer(Storage& storage, const Span<Layer>& span, int first_column, int thread)
+      : storage_(storage),
+        span_(span),
+        first_column_(first_column),
+        thread_(thread),
+        warp_(thread / 32),
+        lane_(thread % 32) {
+    if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
+      for (int c = thread; c < Extents::gate_width; c += threads) storage_.scratch.leave[c] = 1.0f;
+    }
+  }
+
+  /// Starts the loads of chunk n, if there is one. Chunks are loaded in order, each two calls before
+  /// it is prepared.
+  GDR_DEVICE void load(int n) {
+    const int64_t first = int64_t{n} * tokens;
+    if (first < span_.length) {
+      const int rows = valid_tokens(n);
+      const int value_channels = span_.value_dim - first_column_;
+      load_tile<threads>(storage_.q[n % 3], source(span_.q, first, 0, rows, span_.key_dim),
+                         thread_);
+      load_tile<threads>(storage_.k[n % 3], source(span_.k, first, 0, rows, span_.key_dim),
+                         thread_);
+      load_tile<threads>(storage_.v[n % 2],
+                         source(span_.v, first, first_column_, rows, value_channels), thread_);
+      if constexpr (axis == GateAxis::value) {
+        load_tile<threads>(storage_.scratch.gate[n % 2],
+                           source(span_.gate, first, first_column_, rows, value_channels), thread_);
+      } else if constexpr (axis == GateAxis::key) {
+        load_tile<threads>(storage_.scratch.gate[n % 2],
+                           source(span_.gate, first, 0, rows, span_.key_dim), thread_);
+      } else if constexpr (axis == GateAxis::head) {
+        head_gate_ = next_head_gate_;
+        if (thread_ < rows) {
+          next_head_gate_ = span_.gate.data[(first + thread_) * span_.gate.time_stride];
+        }
+      }
+    } else if constexpr (axis == GateAxis::head) {
+      head_gate_ = next_head_gate_;
+    }
+    commit_copies();
+  }
+
+  /// Prepares chunk n, when chunk n + 1 has been asked for and none after it.
+  GDR_DEVICE void prepare(int n) {
+    wait_for_copies<1>();
+    if constexpr (axis == GateAxis::head) {
+      if (thread_ < tokens) {
+        storage_.scratch.gate[thread_] =
+            thread_ < valid_tokens(n) ? factor(to_float(head_gate_), 0) : 1.0f;
+      }
+    }
+    meet();
+    Prepared& prepared = storage_.prepared[n % 2];
+    if (span_.qk_l2norm) {
+      measure_rows(n);
+    } else if (thread_ < tokens) {
+      prepared.output_scale[thread_] = span_.scale;
+    }
+    if constexpr (axis == GateAxis::key) weigh_keys(n);
+    if constexpr (axis == GateAxis::head) make_decays(prepared);
+    if (axis == GateAxis::key || axis == GateAxis::head || span_.qk_l2norm) meet();
+#pragma unroll
+    for (int first = 0; first < token_blocks + Extents::channel_groups; first += warps) {
+      const int item = first + warp_;
+      if (item < token_blocks) {
+        make_scores(n, item);
+      } else if (item < token_blocks + Extents::channel_groups) {
+        weigh_values(n, item - token_blocks);
+      }
+    }
+  }
+
+ private:
+  static GDR_DEVICE void meet() { sync_threads<barrier_prepare, threads>(); }
+  GDR_DEVICE int group() const { return lane_ / 4; }
+  GDR_DEVICE int place() const { return lane_ % 4; }
+
+  GDR_DEVICE int valid_tokens(int n) const {
+    const int64_t left = span_.length - int64_t{n} * tokens;
+    return left < tokens ? static_cast<int>(left) : tokens;
+  }
+
+  template <class T>
+  static GDR_DEVICE TileSource<T> source(const Rows<const T>& tensor, int64_t token, int channel,
+                                         int rows, int channels) {
+    return {tensor.data + token * tensor.time_stride + channel, tensor.time_stride, rows, channels};
+  }
+
+  /// The factor a_t of a raw gate.
+  GDR_DEVICE float factor(float raw, int channel) const {
+    const float gate = span_.gate_function(raw, span_.head, channel);
+    if constexpr (stdx::is_same<typename Layer::Space, Linear>::value) {
+      return gate;
+    } else if constexpr (Layer::element_type == DataType::float32) {
+      return expf(gate);
+    } else {
+      return __expf(gate);
+    }
+  }
+
+  /// 1 / sqrt(sum x^2 + eps) of the rows of q and k, a warp a row.
+  GDR_DEVICE void measure_rows(int n) {
+    for (int row = warp_; row < 2 * tokens; row += warps) {
+      const int t = row % tokens;
+      const auto& tile = row < tokens ? storage_.q[n % 3] : storage_.k[n % 3];
+      float sum[1] = {0};
+      for (int c = lane_; c < key_width; c += 32) {
+        const float x = to_float(tile.at(t, c));
+        sum[0] = fmaf(x, x, sum[0]);
+      }
+      sum_over_lanes<32>(sum);
+      const float norm = sqrtf(sum[0] + span_.qk_l2norm_eps);
+      const float inverse = norm == 0 ? 0.0f : 1.0f / norm;
+      if (row < tokens) {
+        storage_.prepared[n % 2].output_scale[t] = span_.scale * inverse;
+      } else {
+        storage_.inverse_norm_k[t] = inverse;
+      }
+    }
+  }
+
+  /// scores[t][s] = q_t . k_s for s <= t, else 0, of 16 tokens t; under a head gate times the gates
+  /// after s up to and with t.
+  GDR_DEVICE void make_scores(int n, int t_block) {
+    const auto& q = storage_.q[n % 3];
+    const auto& k = storage_.k[n % 3];
+    Prepared& prepared = storage_.prepared[n % 2];
+    if constexpr (axis == GateAxis::key) {
+      if (prepared.mode[0] == ChunkMode::exact) return;  // made beside the exact weights
+    }
+    Accumulator p[token_blocks];
+#pragma unroll
+    for (int s_block = 0; s_block < token_blocks; ++s_block) p[s_block].clear();
+#pragma unroll
+    for (int i = 0; i < key_width; i += 16) {
+      const auto a = Operands::load_a(q, 16 * t_block, i, lane_);
+#pragma unroll
+      for (int s_block = 0; s_block < token_blocks; ++s_block) {
+        if (s_block > t_block) break;
+        Operands::multiply_add(p[s_block], a, Operands::load_b_transposed(k, 16 * s_block, i, lane_));
+      }
+    }
+#pragma unroll
+    for (int s_block = 0; s_block < token_blocks; ++s_block) {
+      if (s_block > t_block) break;
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+        for (int m8 = 0; m8 < 2; ++m8) {
+          const int t = 16 * t_block + 8 * m8 + group();
+          const int s = 16 * s_block + 8 * n8 + 2 * place();
+          float x = p[s_block].c[n8][2 * m8];
+          float y = p[s_block].c[n8][2 * m8 + 1];
+          if constexpr (axis == GateAxis::head) {
+            const auto d = *reinterpret_cast<const float2*>(&storage_.scratch.decay[t][s]);
+            x *= d.x;
+            y *= d.y;
+          }
+          // By select: a score that is not finite must not reach an earlier token.
+          Operands::store_pair(prepared.scores, t, s, s <= t ? x : 0.0f, s + 1 <= t ? y : 0.0f);
+        }
+      }
+    }
+  }
+
+  /// Elements (channel 16 c + g (+ 8), token 16 b + 2 p (+ 1, + 8, + 9)) of a tile [t][channel].
+  template <class Tile>
+  GDR_DEVICE Accumulator load_by_channel(const Tile& tile, int t_block, int c) const {
+    using T = stdx::remove_cv_t<stdx::remove_reference_t<decltype(tile.data[0])>>;
+    Accumulator x;
+    if constexpr (sizeof(T) == 2) {
+      const auto a = Bfloat16Operands::load_a_transposed(tile, 16 * t_block, 16 * c, lane_);
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+        PackedVector<T, 2> pair;
+        pair.word[0] = a.r[r];
+        x.c[r / 2][r % 2 * 2] = pair.get(0);
+        x.c[r / 2][r % 2 * 2 + 1] = pair.get(1);
+      }
+    } else {
+      x = Tf32Operands<false>::from_a(
+          Tf32Operands<false>::load_a_transposed(tile, 16 * t_block, 16 * c, lane_));
+    }
+    return x;
+  }
+
+  /// Values of 16 channels and 16 tokens, [channel][token].
+  GDR_DEVICE Accumulator load_values(int n, int c, int block) const {
+    Accumulator v = load_by_channel(storage_.v[n % 2], block, c);
+    if (span_.qk_l2norm) {
+      for_each_token(v, block, [&](float& x, int t) { x *= storage_.inverse_norm_k[t]; });
+    }
+    return v;
+  }
+  /// Value gates likewise, as factors.
+  GDR_DEVICE Accumulator load_gates(int n, int c, int block) const {
+    Accumulator a = load_by_channel(storage_.scratch.gate[n % 2], block, c);
+    const int valid = valid_tokens(n);
+    const int first = first_column_ + 16 * c + group();
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int t = 16 * block + 8 * n8 + 2 * place() + e % 2;
+        const int j = first + e / 2 * 8;
+        float& x = a.c[n8][e];
+        x = t < valid && j < span_.value_dim ? factor(x, j) : 1.0f;
+      }
+    }
+    return a;
+  }
+  /// Calls use(x, token in the chunk) for a fragment of a block of tokens.
+  template <class Use>
+  GDR_DEVICE void for_each_token(Accumulator& x, int block, Use&& use) const {
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) use(x.c[n8][e], 16 * block + 8 * n8 + 2 * place() + e % 2);
+    }
+  }
+
+  /// The values of a group of 16 channels as operands, weighted as the axis wants it.
+  GDR_DEVICE void weigh_values(int n, int c) {
+    if constexpr (axis == GateAxis::value) {
+      weigh_values_by_gate(n, c);
+      return;
+    }
+    Prepared& prepared = storage_.prepared[n % 2];
+    float zero = 0.0f;
+#pragma unroll
+    for (int b = 0; b < token_blocks; ++b) {
+      Accumulator v = load_values(n, c, b);
+      for_each_token(v, b, [&](float& x, int) { zero = fmaf(x, 0.0f, zero); });
+      prepared.values[c].store(b, lane_, Operands::to_a(v));
+      if constexpr (axis == GateAxis::head) {
+        for_each_token(v, b, [&](float& x, int t) { x *= storage_.scratch.decay[tokens - 1][t]; });
+        prepared.factors.decayed[c].store(b, lane_, Operands::to_a(v));
+      }
+    }
+    const bool finite = __all_sync(full_warp, zero == 0.0f);
+    if constexpr (axis == GateAxis::key) {
+      if (prepared.mode[c] == ChunkMode::exact) return;
+    }
+    if (lane_ == 0) prepared.mode[c] = finite ? ChunkMode::divided : ChunkMode::causal;
+  }
+
+  /// Value gate: w_s = v_s / r_s with r_s the gate product outward from the chunk's centre; where
+  /// that may not be divided by, values and gates as they are.
+  GDR_DEVICE void weigh_values_by_gate(int n, int c) {
+    constexpr int centre_block = Extents::centre / 16;
+    Prepared& prepared = storage_.prepared[n % 2];
+    const int channel = 16 * c + group();
+    Accumulator product[token_blocks];  // first the gates
+#pragma unroll
+    for (int b = 0; b < token_blocks; ++b) product[b] = load_gates(n, c, b);
+    float enter[2], leave[2];
+#pragma unroll
+    for (int m8 = 0; m8 < 2; ++m8) {
+      float base = 1.0f;  // after the token up to the centre
+#pragma unroll
+      for (int eight = 2 * centre_block - 1; eight >= 0; --eight) {
+        float* const pair = &product[eight / 2].c[eight % 2][2 * m8];
+        const QuadProducts quad(pair[0] * pair[1], place());
+        const float second = pair[1];
+        pair[1] = base * quad.after;
+        pair[0] = pair[1] * second;
+        base *= quad.all;
+      }
+      enter[m8] = base;
+      base = 1.0f;  // from the centre up to and with the token
+#pragma unroll
+      for (int eight = 2 * centre_block; eight < 2 * token_blocks; ++eight) {
+        float* const pair = &product[eight / 2].c[eight % 2][2 * m8];
+        const QuadProducts quad(pair[0] * pair[1], place());
+        pair[0] *= base * quad.before;
+        pair[1] *= pair[0];
+        base *= quad.all;
+      }
+      leave[m8] = base;
+    }
+    DivisionRange range;
+    range.add(enter[0]);
+    range.add(enter[1]);
+    Operand w[token_blocks];
+#pragma unroll
+    for (int b = 0; b < token_blocks; ++b) {
+      Accumulator v = load_values(n, c, b);
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          float& r = product[b].c[n8][e];
+          range.add(r);
+          const float inverse = __fdividef(1.0f, r);
+          v.c[n8][e] *= b < centre_block ? r : inverse;
+          range.add_scaled(v.c[n8][e]);
+          if (b < centre_block) r = inverse;
+        }
+      }
+      w[b] = Operands::to_a(v);
+    }
+    const bool divided = __all_sync(full_warp, range.holds());
+    if (GDR_LIKELY(divided)) {
+#pragma unroll
+      for (int b = 0; b < token_blocks; ++b) {
+        prepared.values[c].store(b, lane_, w[b]);
+        prepared.factors.products[c].store(b, lane_, product[b]);
+      }
+    } else {
+      for (int b = 0; b < token_blocks; ++b) {
+        prepared.values[c].store(b, lane_, Operands::to_a(load_values(n, c, b)));
+        prepared.factors.products[c].store(b, lane_, load_gates(n, c, b));
+      }
+    }
+    float* const pending = &storage_.scratch.leave[channel];
+    const float before[2] = {pending[0], pending[8]};
+    __syncwarp();
+    if (place() == 0) {
+#pragma unroll
+      for (int m8 = 0; m8 < 2; ++m8) {
+        prepared.factors.enter[channel + 8 * m8] = divided ? before[m8] * enter[m8] : before[m8];
+        pending[8 * m8] = divided ? leave[m8] : 1.0f;
+      }
+    }
+    if (lane_ == 0) prepared.mode[c] = divided ? ChunkMode::divided : ChunkMode::exact;
+  }
+
+  /// Products over the four lanes of a group.
+  struct QuadProducts {
+    float before;  // of the lanes before this one
+    float after;
+    float all;
+
+    GDR_DEVICE QuadProducts(float x, int place) {
+      const float neighbour = __shfl_xor_sync(full_warp, x, 1);
+      const float two = x * neighbour;
+      const float other_two = __shfl_xor_sync(full_warp, two, 2);
+      before = (place & 1 ? neighbour : 1.0f) * (place & 2 ? other_two : 1.0f);
+      after = (place & 1 ? 1.0f : neighbour) * (place & 2 ? 1.0f : other_two);
+      all = place & 2 ? other_two * two : two * other_two;
+    }
+  };
+
+  /// Head gate: decay[t][s] by running products, and from_start[t].
+  GDR_DEVICE void make_decays(Prepared& prepared) {
+    auto& scratch = storage_.scratch;
+    if (thread_ < tokens) {
+      float product = 1.0f;
+      for (int t = 0; t < tokens; ++t) {
+        product = t > thread_ ? product * scratch.gate[t] : 1.0f;
+        if (t >= thread_) scratch.decay[t][thread_] = product;
+      }
+    } else if (thread_ == tokens) {
+      float product = 1.0f;
+      for (int t = 0; t < tokens; ++t) {
+        product *= scratch.gate[t];
+        prepared.factors.from_start[t] = product;
+      }
+    }
+  }
+
+  // --- Key gate. A thread has two channels of 16 tokens, a segment. ---
+
+  static constexpr int key_pairs = key_width / 2;
+
+  struct KeyPiece {
+    int channel;
+    int segment;
+    bool exists;
+  };
+  GDR_DEVICE KeyPiece key_piece() const {
+    static_assert(axis != GateAxis::key || key_pairs * token_blocks <= threads,
+                  "gdr: ChunkedTuning::prepare_warps is too small for the key gate of this extent");
+    const int segment = thread_ / key_pairs;
+    return {thread_ % key_pairs * 2, segment, segment < token_blocks};
+  }
+  /// Two neighbouring elements of a tile.
+  template <class Tile>
+  static GDR_DEVICE float2 load_pair(const Tile& tile, int row, int column) {
+    using T = stdx::remove_cv_t<stdx::remove_reference_t<decltype(tile.data[0])>>;
+    PackedVector<T, 2> pair;
+    memcpy(pair.word, &tile.at(row, column), sizeof(pair.word));
+    return make_float2(pair.get(0), pair.get(1));
+  }
+  GDR_DEVICE float2 key_factors(int n, int t, int channel) const {
+    float2 a = load_pair(storage_.scratch.gate[n % 2], t, channel);
+    const bool valid = t < valid_tokens(n);
+    a.x = valid && channel < span_.key_dim ? factor(a.x, channel) : 1.0f;
+    a.y = valid && channel + 1 < span_.key_dim ? factor(a.y, channel + 1) : 1.0f;
+    return a;
+  }
+  static GDR_DEVICE float2 product(float2 x, float2 y) { return make_float2(x.x * y.x, x.y * y.y); }
+
+  /// q and k weighted in place: by division where the range allows it.
+  GDR_DEVICE void weigh_keys(int n) {
+    constexpr int centre_block = Extents::centre / 16;
+    Prepared& prepared = storage_.prepared[n % 2];
+    auto& scratch = storage_.scratch;
+    const KeyPiece piece = key_piece();
+    const int first = 16 * piece.segment;
+    const bool after_centre = piece.segment >= centre_block;
+    float2 products[16];  // outward from the centre's side of the segment
+    if (piece.exists) {
+      float2 running = make_float2(1.0f, 1.0f);
+      if (after_centre) {
+#pragma unroll
+        for (int t = 0; t < 16; ++t) {
+          running = product(running, key_factors(n, first + t, piece.channel));
+          products[t] = running;
+        }
+      } else {
+#pragma unroll
+        for (int t = 15; t >= 0; --t) {
+          products[t] = running;
+          running = product(running, key_factors(n, first + t, piece.channel));
+        }
+      }
+      *reinterpret_cast<float2*>(&scratch.segment[piece.segment][piece.channel]) = running;
+    }
+    meet();
+    DivisionRange range;
+    float2 q[16], k[16];
+    if (piece.exists) {
+      float2 base = make_float2(1.0f, 1.0f);
+      const auto segment = [&](int s) {
+        return *reinterpret_cast<const float2*>(&scratch.segment[s][piece.channel]);
+      };
+      for (int s = centre_block; s < piece.segment; ++s) base = product(base, segment(s));
+      for (int s = centre_block - 1; s > piece.segment; --s) base = product(base, segment(s));
+#pragma unroll
+      for (int t = 0; t < 16; ++t) {
+        const float2 along = product(base, products[t]);
+        const float2 inverse =
+            make_float2(__fdividef(1.0f, along.x), __fdividef(1.0f, along.y));
+        q[t] = product(load_pair(storage_.q[n % 3], first + t, piece.channel),
+                       after_centre ? along : inverse);
+        k[t] = product(load_pair(storage_.k[n % 3], first + t, piece.channel),
+                       after_centre ? inverse : along);
+        range.add(along.x);
+        range.add(along.y);
+        range.add_scaled(q[t].x);
+        range.add_scaled(q[t].y);
+        range.add_scaled(k[t].x);
+        range.add_scaled(k[t].y);
+      }
+      const float2 whole = product(base, segment(piece.segment));
+      range.add(whole.x);
+      range.add(whole.y);
+    }
+    const bool exact = any_of_threads<barrier_prepare, threads>(!range.holds());
+    if (thread_ < Extents::channel_groups) {
+      prepared.mode[thread_] = exact ? ChunkMode::exact : ChunkMode::divided;
+    }
+    if (exact) {
+      weigh_keys_exactly(n, piece);
+      return;
+    }
+    if (!piece.exists) return;
+#pragma unroll
+    for (int t = 0; t < 16; ++t) {
+      Operands::store_pair(storage_.q[n % 3], first + t, piece.channel, q[t].x, q[t].y);
+      Operands::store_pair(storage_.k[n % 3], first + t, piece.channel, k[t].x, k[t].y);
+    }
+    if (piece.segment == 0) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int i = piece.channel + e;
+        float enter = scratch.leave[i], leave = 1.0f;
+#pragma unroll
+        for (int s = 0; s < token_blocks; ++s) {
+          (s < centre_block ? enter : leave) *= scratch.segment[s][i];
+        }
+        prepared.factors.enter[i] = enter;
+        scratch.leave[i] = leave;
+      }
+    }
+  }
+
+  /// The same without division, for spans of at most 16 tokens: q times the gates from the span's
+  /// start, k times the gates to its end, and scores with the gates between.
+  GDR_DEVICE void weigh_keys_exactly(int n, const KeyPiece& piece) {
+    Prepared& prepared = storage_.prepared[n % 2];
+    const int first = 16 * piece.segment;
+    int span = 16;
+    for (; span > 2; span /= 2) {
+      bool too_long = false;
+      if (piece.exists) {
+        int weight[2] = {0, 0};
+        for (int t = 0; t < 16; ++t) {
+          if (t % span == 0) weight[0] = weight[1] = 0;
+          const float2 a = key_factors(n, first + t, piece.channel);
+          weight[0] += gate_weight(a.x);
+          weight[1] += gate_weight(a.y);
+          too_long = too_long || weight[0] > max_span_weight || weight[1] > max_span_weight;
+        }
+      }
+      if (!any_of_threads<barrier_prepare, threads>(too_long)) break;
+    }
+    for (int block = warp_; block < token_blocks; block += warps) {
+      make_scores_exactly(n, block, span);
+    }
+    meet();
+    if (!piece.exists) return;
+    float2 from_start = make_float2(1.0f, 1.0f);
+    for (int t = first; t < first + 16; ++t) {
+      if (t % span == 0) from_start = make_float2(1.0f, 1.0f);
+      from_start = product(from_start, key_factors(n, t, piece.channel));
+      const float2 q = product(load_pair(storage_.q[n % 3], t, piece.channel), from_start);
+      Operands::store_pair(storage_.q[n % 3], t, piece.channel, q.x, q.y);
+      if (t % span == span - 1) {
+        *reinterpret_cast<float2*>(&prepared.factors.leave[t / span][piece.channel]) = from_start;
+      }
+    }
+    float2 to_end = make_float2(1.0f, 1.0f);
+    for (int t = first + 15; t >= first; --t) {
+      if (t % span == span - 1) to_end = make_float2(1.0f, 1.0f);
+      const float2 k = product(load_pair(storage_.k[n % 3], t, piece.channel), to_end);
+      Operands::store_pair(storage_.k[n % 3], t, piece.channel, k.x, k.y);
+      to_end = product(to_end, key_factors(n, t, piece.channel));
+    }
+    if (piece.segment == 0) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        prepared.factors.enter[piece.channel + e] = storage_.scratch.leave[piece.channel + e];
+        storage_.scratch.leave[piece.channel + e] = 1.0f;
+      }
+    }
+    if (thread_ == 0) prepared.span = span;
+  }
+
+  /// Scores of a block of 16 tokens with itself, each with the gates between its two tokens. Lanes
+  /// 0 to 15 have a token s each and the even channels, lanes 16 to 31 the odd ones.
+  GDR_DEVICE void make_scores_exactly(int n, int block, int span) {
+    const int s = lane_ % 16;
+    float p[16];
+#pragma unroll
+    for (int t = 0; t < 16; ++t) p[t] = 0;
+    for (int i = lane_ / 16; i < key_width; i += 2) {
+      float decayed_k = to_float(storage_.k[n % 3].at(16 * block + s, i));
+#pragma unroll
+      for (int t = 0; t < 16; ++t) {
+        const float2 a = key_factors(n, 16 * block + t, i / 2 * 2);
+        if (t > s) decayed_k *= i % 2 == 0 ? a.x : a.y;
+        if (t >= s) p[t] = fmaf(to_float(storage_.q[n % 3].at(16 * block + t, i)), decayed_k, p[t]);
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < 16; ++t) {
+      p[t] += __shfl_xor_sync(full_warp, p[t], 16);
+      const bool together = t >= s && t / span == s / span;
+      if (lane_ < 16) {
+        storage_.prepared[n % 2].scores.at(16 * block + t, 16 * block + s) =
+            from_float<typename Extents::Stored>(together ? p[t] : 0.0f);
+      }
+    }
+  }
+
+  Storage& storage_;
+  const Span<Layer>& span_;
+  int first_column_;
+  int thread_;
+  int warp_;
+  int lane_;
+  GateElement head_gate_{};
+  GateElement next_head_gate_{};
+};
+
+GDR_NAMESPACE_END

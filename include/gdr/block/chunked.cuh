@@ -1,0 +1,486 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The chunked form as a block collective: tensor cores, one chunk of tokens after another.
+///
+/// The state lies in the registers of the state's warps as the accumulators of S^T, 16 value
+/// channels a warp. In a chunk with scores p_ts = q_t . k_s (s <= t) and weighted values w_s,
+///
+///     O^T = S^T Q^T + W^T P^T        S^T <- S^T + W^T K
+///
+/// are products of operands in registers (S^T, W^T) with tiles of tokens in shared memory; the
+/// gates are scalings before and after, by the axis.
+
+#include <gdr/block/chunk_preparer.cuh>
+
+GDR_NAMESPACE_BEGIN
+
+/// Runs spans of one sequence and value head over a block of `columns` value channels. The outer
+/// product rule alone.
+///
+/// A block of `threads` threads (one-dimensional) constructs it together; all of them call each
+/// method. The first `state_threads` hold the state; the others load and prepare the next chunk
+/// meanwhile. The state lives in the object: spans may follow one another, and the state may be read
+/// and written in between.
+///
+///     Block block(storage, first_column);
+///     block.clear();
+///     block.run(span, [&](const typename Block::Output& output) { ... });
+///
+/// The output function is called by each of the state's warps on its own, for its 16 value channels
+/// and 16 tokens at a time. After `run`, `storage` may be used for something else after a
+/// __syncthreads().
+///
+/// TempStorage is dynamic shared memory, as in kernel/chunked.cuh, aligned to 128 bytes.
+template <class Layer, class Policy>
+class BlockChunked {
+  static_assert(!Layer::Rule::uses_beta, "gdr: the chunked form serves the outer product rule");
+  using Extents = ChunkExtents<Layer, Policy>;
+  using Operands = typename Extents::Operands;
+  using Operand = typename Operands::A;
+  using Prepared = PreparedChunk<Extents>;
+  static constexpr GateAxis axis = Extents::axis;
+  static constexpr int token_blocks = Extents::token_blocks;
+  static constexpr int key_blocks = Extents::key_blocks;
+
+ public:
+  static constexpr int columns = Extents::columns;
+  static constexpr int tokens = Extents::tokens;
+  static constexpr int threads = Extents::tuning.threads();
+  static constexpr int state_threads = Extents::state_threads;
+  using TempStorage = ChunkStorage<Extents>;
+
+  /// Outputs of `tokens` (at most 16) tokens from first_token and 16 value channels from
+  /// first_column + first_channel, spread over the lanes of a warp.
+  struct Output {
+    int64_t first_token;
+    int tokens;
+    int first_channel;
+    int lane;
+    Accumulator x;  // [channel][token]
+
+    /// Calls use(token, channel, output), both counted from the first, for this lane's outputs:
+    /// token 0 .. 16, of which `tokens` exist.
+    template <class Use>
+    GDR_DEVICE void for_each(Use&& use) const {
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          use(8 * n8 + 2 * (lane % 4) + e % 2, lane / 4 + e / 2 * 8, x.c[n8][e]);
+        }
+      }
+    }
+  };
+
+  GDR_DEVICE BlockChunked(TempStorage& storage, int first_column, bool split_state_operand = false)
+      : storage_(storage),
+        first_column_(first_column),
+        warp_(static_cast<int>(threadIdx.x) / 32),
+        lane_(static_cast<int>(threadIdx.x) % 32),
+        split_state_operand_(split_state_operand) {}
+
+  /// S <- 0.
+  GDR_DEVICE void clear() {
+    for_each([](int, int, float& s) { s = 0; });
+  }
+
+  /// Calls use(i, j, S_ij by reference) for this thread's elements, if it has any: i a key channel,
+  /// j a value channel of the head. Channels past the extents are visited too; what is written
+  /// there must be finite.
+  template <class Use>
+  GDR_DEVICE void for_each(Use&& use) {
+    if (is_preparer()) return;
+#pragma unroll
+    for (int b = 0; b < key_blocks; ++b) {
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          use(16 * b + 8 * n8 + 2 * place() + e % 2, first_column_ + channel() + e / 2 * 8,
+              state_[b].c[n8][e]);
+        }
+      }
+    }
+  }
+
+  /// Runs the span from the state as it is, and leaves the state after its last token.
+  template <class Use>
+  GDR_DEVICE void run(const Span<Layer>& span, Use&& output) {
+    if (span.length <= 0) return;
+    const int chunks = static_cast<int>((span.length + tokens - 1) / tokens);
+    if (is_preparer()) {
+      prepare_chunks(span, chunks);
+      // These threads hold no state. Said so here, its registers are free.
+#pragma unroll
+      for (Accumulator& s : state_) s.clear();
+    } else {
+      for (int n = 0; n < chunks; ++n) {
+        begin_turn();
+        const int64_t first = int64_t{n} * tokens;
+        const int64_t left = span.length - first;
+        run_chunk(n, first, left < tokens ? static_cast<int>(left) : tokens, output);
+      }
+      begin_turn();
+      if constexpr (axis == GateAxis::value) scale_channels(storage_.scratch.leave);
+      if constexpr (axis == GateAxis::key) scale_keys(storage_.scratch.leave);
+    }
+    begin_turn();
+  }
+
+ private:
+  GDR_DEVICE bool is_preparer() const { return warp_ >= Extents::tuning.state_warps; }
+  GDR_DEVICE int group() const { return lane_ / 4; }
+  GDR_DEVICE int place() const { return lane_ % 4; }
+  /// The first of this lane's two value channels in the block; the other is 8 after it.
+  GDR_DEVICE int channel() const { return 16 * warp_ + group(); }
+
+  // In turn n the state meets chunk n, n + 1 is prepared and n + 2 loaded. The barrier before each
+  // turn is the only one between the two halves: no buffer is filled and read in the same turn.
+  static GDR_DEVICE void begin_turn() { sync_threads<barrier_turn, threads>(); }
+
+  GDR_DEVICE void prepare_chunks(const Span<Layer>& span, int chunks) {
+    ChunkPreparer<Layer, Policy> preparer(storage_, span, first_column_,
+                                          static_cast<int>(threadIdx.x) - state_threads);
+    preparer.load(0);
+    for (int turn = -1; turn < chunks; ++turn) {
+      if (turn >= 0) begin_turn();
+      preparer.load(turn + 2);
+      if (turn + 1 < chunks) preparer.prepare(turn + 1);
+    }
+    begin_turn();
+  }
+
+  template <class Use>
+  GDR_DEVICE void run_chunk(int n, int64_t first, int valid, Use& output) {
+    const Prepared& chunk = storage_.prepared[n % 2];
+    const ChunkMode mode = chunk.mode[warp_];
+    if constexpr (axis == GateAxis::value) scale_channels(chunk.factors.enter);
+    if constexpr (axis == GateAxis::key) scale_keys(chunk.factors.enter);
+    const auto put_out = [&](int block, Accumulator& x) {
+      for_each_token(x, [&](float& o, int t) { o *= chunk.output_scale[16 * block + t]; });
+      output(Output{first + 16 * block, min(valid - 16 * block, 16), 16 * warp_, lane_, x});
+    };
+    if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
+      if (mode == ChunkMode::exact) {
+        for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
+          Accumulator o;
+          run_span_exactly(n, block, o);
+          put_out(block, o);
+        }
+        return;
+      }
+    }
+    Accumulator o[token_blocks];
+#pragma unroll
+    for (Accumulator& x : o) x.clear();
+#pragma unroll
+    for (int b = 0; b < key_blocks; ++b) {
+      const Operand s = Operands::to_a(state_[b]);
+#pragma unroll
+      for (int t = 0; t < token_blocks; ++t) {
+        Operands::multiply_add(
+            o[t], s, Operands::load_b_transposed(storage_.q[n % 3], 16 * t, 16 * b, lane_));
+      }
+      if (split_state_operand_) {
+        const Operand rest = Operands::rest(state_[b], s);
+#pragma unroll
+        for (int t = 0; t < token_blocks; ++t) {
+          Operands::multiply_add(
+              o[t], rest, Operands::load_b_transposed(storage_.q[n % 3], 16 * t, 16 * b, lane_));
+        }
+      }
+    }
+    if constexpr (axis == GateAxis::head) {
+#pragma unroll
+      for (int b = 0; b < token_blocks; ++b) {
+        for_each_token(o[b], [&](float& x, int t) { x *= chunk.factors.from_start[16 * b + t]; });
+      }
+#pragma unroll
+      for (Accumulator& s : state_) scale(s, chunk.factors.from_start[tokens - 1]);
+    }
+    Operand w[token_blocks];
+#pragma unroll
+    for (int b = 0; b < token_blocks; ++b) w[b] = chunk.values[warp_].load(b, lane_);
+    if (GDR_LIKELY(mode != ChunkMode::causal)) {
+#pragma unroll
+      for (int t = 0; t < token_blocks; ++t) {
+#pragma unroll
+        for (int s = 0; s <= t; ++s) {
+          Operands::multiply_add(
+              o[t], w[s], Operands::load_b_transposed(chunk.scores, 16 * t, 16 * s, lane_));
+        }
+      }
+    } else {
+      for (int s = 0; s < tokens; ++s) add_causally(chunk, s, 0, o);
+    }
+#pragma unroll
+    for (int t = 0; t < token_blocks; ++t) {
+      if constexpr (axis == GateAxis::head) w[t] = chunk.factors.decayed[warp_].load(t, lane_);
+      write(w[t], n, t);
+    }
+#pragma unroll
+    for (int b = 0; b < token_blocks; ++b) {
+      if constexpr (axis == GateAxis::value) {
+        const Accumulator products = chunk.factors.products[warp_].load(b, lane_);
+#pragma unroll
+        for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) o[b].c[n8][e] *= products.c[n8][e];
+        }
+      }
+      if (16 * b < valid) put_out(b, o[b]);
+    }
+  }
+
+  /// S^T <- S^T + W^T K of 16 tokens.
+  GDR_DEVICE void write(const Operand& w, int n, int t_block) {
+#pragma unroll
+    for (int b = 0; b < key_blocks; ++b) {
+      const auto k = Operands::load_b(storage_.k[n % 3], 16 * t_block, 16 * b, lane_);
+      if constexpr (Layer::element_type == DataType::float32) {
+        // Added outside of the tensor core, which truncates: it would drift.
+        Accumulator sum;
+        sum.clear();
+        Operands::multiply_add(sum, w, k);
+#pragma unroll
+        for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) state_[b].c[n8][e] += sum.c[n8][e];
+        }
+      } else {
+        Operands::multiply_add(state_[b], w, k);
+      }
+    }
+  }
+
+  /// o_t += p_ts w_s for one token s of the chunk and the tokens t >= s among those of `o`, which
+  /// begin at first_t: where a product with scores masked to 0 would carry a NaN to earlier tokens.
+  template <int Blocks>
+  GDR_DEVICE void add_causally(const Prepared& chunk, int s, int first_t,
+                               Accumulator (&o)[Blocks]) const {
+    const Accumulator w =
+        Operands::from_a(chunk.values[warp_].load(s / 16, lane_ / 4 * 4 + s % 8 / 2));
+    float w_s[2];
+#pragma unroll
+    for (int m8 = 0; m8 < 2; ++m8) {
+      const float even = s / 8 % 2 == 0 ? w.c[0][2 * m8] : w.c[1][2 * m8];
+      const float odd = s / 8 % 2 == 0 ? w.c[0][2 * m8 + 1] : w.c[1][2 * m8 + 1];
+      w_s[m8] = s % 2 == 0 ? even : odd;
+    }
+#pragma unroll
+    for (int b = 0; b < Blocks; ++b) {
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          const int t = first_t + 16 * b + 8 * n8 + 2 * place() + e;
+          if (t < s) continue;
+          const float p = to_float(chunk.scores.at(t, s));
+          o[b].c[n8][e] = fmaf(p, w_s[0], o[b].c[n8][e]);
+          o[b].c[n8][2 + e] = fmaf(p, w_s[1], o[b].c[n8][2 + e]);
+        }
+      }
+    }
+  }
+
+  /// S^T Q^T of 16 tokens.
+  GDR_DEVICE void read(int n, int t_block, Accumulator& o) const {
+    o.clear();
+#pragma unroll
+    for (int b = 0; b < key_blocks; ++b) {
+      const auto q = Operands::load_b_transposed(storage_.q[n % 3], 16 * t_block, 16 * b, lane_);
+      const Operand s = Operands::to_a(state_[b]);
+      Operands::multiply_add(o, s, q);
+      if (split_state_operand_) Operands::multiply_add(o, Operands::rest(state_[b], s), q);
+    }
+  }
+
+  /// 16 tokens without division.
+  GDR_DEVICE void run_span_exactly(int n, int block, Accumulator& o) {
+    const Prepared& chunk = storage_.prepared[n % 2];
+    if constexpr (axis == GateAxis::key) {
+      Accumulator sums[1];
+      sums[0].clear();
+      for (int s = 16 * block; s < 16 * block + 16; ++s) add_causally(chunk, s, 16 * block, sums);
+      const Accumulator values = Operands::from_a(chunk.values[warp_].load(block, lane_));
+      const int span = chunk.span;
+      for (int first = 0; first < 16; first += span) {
+        Accumulator past, w = values;
+        read(n, block, past);
+        add_tokens(first, span, past, sums[0], o);
+        for_each_token(w, [&](float& x, int t) { x = t / span == first / span ? x : 0.0f; });
+        scale_keys(chunk.factors.leave[(16 * block + first) / span]);
+        write(Operands::to_a(w), n, block);
+      }
+    } else if constexpr (axis == GateAxis::value) {
+      const Accumulator a = chunk.factors.products[warp_].load(block, lane_);
+      const Accumulator v = Operands::from_a(chunk.values[warp_].load(block, lane_));
+      const int span = span_length(a, v);
+      for (int first = 0; first < 16; first += span) {
+        Accumulator past, w, sums;
+        float from_start[2] = {1.0f, 1.0f};
+        read(n, block, past);
+        w.clear();
+        sums.clear();
+#pragma unroll
+        for (int t = 0; t < 16; ++t) {
+          if (t / span != first / span) continue;
+          walk_token(chunk, block, t, a, v, w, from_start, past, sums);
+        }
+        add_tokens(first, span, past, sums, o);
+#pragma unroll
+        for (Accumulator& s : state_) scale_rows(s, from_start[0], from_start[1]);
+        write(Operands::to_a(w), n, block);
+      }
+    }
+  }
+
+  /// o_t <- past_t + sums_t for the tokens t of a span.
+  GDR_DEVICE void add_tokens(int first, int span, const Accumulator& past, const Accumulator& sums,
+                             Accumulator& o) const {
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int t = 8 * n8 + 2 * place() + e % 2;
+        if (t / span == first / span) o.c[n8][e] = past.c[n8][e] + sums.c[n8][e];
+      }
+    }
+  }
+
+  /// Value gate, token t of a block: w_s <- a_t w_s for s < t, w_t = v_t; sums_t = p_ts w_s summed
+  /// over s; past_t times the gates from the span's start.
+  GDR_DEVICE void walk_token(const Prepared& chunk, int block, int t, const Accumulator& a,
+                             const Accumulator& v, Accumulator& w, float (&from_start)[2],
+                             Accumulator& past, Accumulator& sums) const {
+    const int owner = t % 8 / 2;
+    float p[2][2];
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        p[n8][e] =
+            to_float(chunk.scores.at(16 * block + t, 16 * block + 8 * n8 + 2 * place() + e));
+      }
+    }
+#pragma unroll
+    for (int m8 = 0; m8 < 2; ++m8) {
+      const int own = 2 * m8 + t % 2;
+      const float gate = __shfl_sync(full_warp, a.c[t / 8][own], owner, 4);
+      from_start[m8] *= gate;
+      float sum[1] = {0.0f};
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          float& w_s = w.c[n8][2 * m8 + e];
+          w_s *= gate;
+          if (n8 == t / 8 && e == t % 2 && place() == owner) w_s = v.c[n8][2 * m8 + e];
+          // Tokens after t have no weight yet, and a score that is 0.
+          sum[0] = fmaf(p[n8][e], w_s, sum[0]);
+        }
+      }
+      sum_over_lanes<4>(sum);
+      if (place() == owner) {
+        past.c[t / 8][own] *= from_start[m8];
+        sums.c[t / 8][own] = sum[0];
+      }
+    }
+  }
+
+  /// The longest span, 16 tokens halved, in which products of gates stay in range for all channels
+  /// of the warp.
+  GDR_DEVICE int span_length(const Accumulator& a, const Accumulator& v) const {
+    int weight[2][2];  // [m8][n8]: of this lane's two tokens
+    int largest[2] = {0, 0};
+    bool pairs_fit = true;
+#pragma unroll
+    for (int m8 = 0; m8 < 2; ++m8) {
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+        weight[m8][n8] = gate_weight(a.c[n8][2 * m8]) + gate_weight(a.c[n8][2 * m8 + 1]);
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          largest[m8] = max(largest[m8], value_weight(v.c[n8][2 * m8 + e]));
+        }
+      }
+      largest[m8] = max(largest[m8], __shfl_xor_sync(full_warp, largest[m8], 1));
+      largest[m8] = max(largest[m8], __shfl_xor_sync(full_warp, largest[m8], 2));
+    }
+    int longest = 1;
+    const auto fits = [&](int m8, int w) { return w <= max_span_weight && w + largest[m8] <= 126; };
+    bool four_fit = true, eight_fit = true, sixteen_fit = true;
+#pragma unroll
+    for (int m8 = 0; m8 < 2; ++m8) {
+      int eights = 0;
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+        int w = weight[m8][n8];
+        pairs_fit = pairs_fit && fits(m8, w);
+        w += __shfl_xor_sync(full_warp, w, 1);
+        four_fit = four_fit && fits(m8, w);
+        w += __shfl_xor_sync(full_warp, w, 2);
+        eight_fit = eight_fit && fits(m8, w);
+        eights += w;
+      }
+      sixteen_fit = sixteen_fit && fits(m8, eights);
+    }
+    if (__all_sync(full_warp, pairs_fit)) longest = 2;
+    if (__all_sync(full_warp, four_fit)) longest = 4;
+    if (__all_sync(full_warp, eight_fit)) longest = 8;
+    if (__all_sync(full_warp, sixteen_fit)) longest = 16;
+    return longest;
+  }
+  static GDR_DEVICE int value_weight(float v) {
+    const int exponent = detail::exponent_of(v);
+    return exponent > 0 && exponent < 128 ? exponent : 0;
+  }
+
+  /// Calls use(x, token of the block) for this lane's elements of a [channel][token] accumulator.
+  template <class Use>
+  GDR_DEVICE void for_each_token(Accumulator& x, Use&& use) const {
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) use(x.c[n8][e], 8 * n8 + 2 * place() + e % 2);
+    }
+  }
+  static GDR_DEVICE void scale_rows(Accumulator& x, float upper, float lower) {
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) x.c[n8][e] *= e < 2 ? upper : lower;
+    }
+  }
+  static GDR_DEVICE void scale(Accumulator& x, float factor) { scale_rows(x, factor, factor); }
+  /// S_ij <- S_ij * factor[j], j counted from the block's first column.
+  GDR_DEVICE void scale_channels(const float* factor) {
+    const float upper = factor[channel()], lower = factor[channel() + 8];
+#pragma unroll
+    for (Accumulator& s : state_) scale_rows(s, upper, lower);
+  }
+  /// S_ij <- S_ij * factor[i].
+  GDR_DEVICE void scale_keys(const float* factor) {
+#pragma unroll
+    for (int b = 0; b < key_blocks; ++b) {
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+        const auto f = *reinterpret_cast<const float2*>(factor + 16 * b + 8 * n8 + 2 * place());
+#pragma unroll
+        for (int e = 0; e < 4; ++e) state_[b].c[n8][e] *= e % 2 == 0 ? f.x : f.y;
+      }
+    }
+  }
+
+  TempStorage& storage_;
+  int first_column_;
+  int warp_;
+  int lane_;
+  bool split_state_operand_;
+  Accumulator state_[key_blocks];  // S^T: this warp's channels, all keys
+};
+
+GDR_NAMESPACE_END

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The range rules of the chunked form: when gate products may be divided by, and over how many
+/// tokens they may be formed. Host and device.
+
+#include <gdr/config.hpp>
+
+#if !defined(__CUDACC_RTC__)
+#include <math.h>
+#endif
+
+GDR_NAMESPACE_BEGIN
+
+/// Where a chunk's gate products, formed outward from its centre, may serve as divisors: all within
+/// 2^-64 .. 2^64, so that a product, its reciprocal and what they scale stay in float's range.
+///
+///     DivisionRange range;
+///     range.add(product); ...    // each product
+///     range.add_scaled(x); ...   // each scaled value, which must be finite
+///     range.holds()
+///
+/// NaN is outside: fminf and fmaxf drop it, but a NaN product leaves NaN in what it scales.
+struct DivisionRange {
+  float smallest = 1.0f;
+  float largest = 1.0f;
+  float zero = 0.0f;  // NaN once a scaled value was not finite
+
+  GDR_HOST_DEVICE void add(float product) {
+    smallest = ::fminf(smallest, ::fabsf(product));
+    largest = ::fmaxf(largest, ::fabsf(product));
+  }
+  GDR_HOST_DEVICE void add_scaled(float x) { zero = ::fmaf(x, 0.0f, zero); }
+  GDR_HOST_DEVICE bool holds() const {
+    return smallest >= 0x1p-64f && largest <= 0x1p64f && zero == 0.0f;
+  }
+};
+
+namespace detail {
+
+GDR_HOST_DEVICE int exponent_of(float x) {  // of a normal number; -127 for 0 and denormals
+  uint32_t bits;
+#if defined(__CUDA_ARCH__)
+  bits = __float_as_uint(x);
+#else
+  memcpy(&bits, &x, sizeof(bits));
+#endif
+  return static_cast<int>(bits >> 23 & 0xff) - 127;
+}
+
+}  // namespace detail
+
+/// How far a gate moves a product, in powers of two. 0 for a gate that is 0 or not finite, of which
+/// every product is what it should be.
+GDR_HOST_DEVICE int gate_weight(float gate) {
+  if (gate == 0.0f) return 0;
+  const int exponent = detail::exponent_of(gate);
+  if (exponent == 128) return 0;
+  return exponent >= 0 ? exponent + 1 : -exponent;
+}
+
+/// Whether products of gates with these weights in sum neither overflow nor underflow, alone and
+/// with a value of the given exponent.
+inline constexpr int max_span_weight = 120;
+
+GDR_NAMESPACE_END

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Operands of matrix products on tensor cores, 16 x 16 at a time, in the precision that an element
+/// type asks for. Accumulators are float, 16 x 16 as two tiles of 16 x 8.
+///
+/// A lane is 4 * g + p. Of an accumulator pair c[2][4] it holds, for n8 = 0, 1 and e = 0, 1,
+///     c[n8][e]     = C[g    ][8 n8 + 2 p + e]
+///     c[n8][2 + e] = C[g + 8][8 n8 + 2 p + e],
+/// and of an operand A (16 x 16) the same elements, so that accumulators become operands in place.
+
+#include <gdr/block/swizzled_tile.cuh>
+#include <gdr/thread/convert.cuh>
+
+GDR_NAMESPACE_BEGIN
+
+/// A 16 x 16 accumulator.
+struct Accumulator {
+  float c[2][4];
+
+  GDR_DEVICE void clear() {
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) c[n][e] = 0;
+    }
+  }
+};
+
+/// bfloat16 operands: one product per pair.
+struct Bfloat16Operands {
+  using Stored = __nv_bfloat16;  // in shared memory
+
+  struct A {
+    uint32_t r[4];
+  };
+  struct B {
+    uint32_t r[4];
+  };
+
+  static GDR_DEVICE uint32_t pack(float low, float high) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    uint32_t bits;
+    memcpy(&bits, &pair, sizeof(bits));
+    return bits;
+  }
+  static GDR_DEVICE float low(uint32_t pair) { return __uint_as_float(pair << 16); }
+  static GDR_DEVICE float high(uint32_t pair) { return __uint_as_float(pair & 0xffff0000u); }
+
+  static GDR_DEVICE A to_a(const Accumulator& x) {
+    return {{pack(x.c[0][0], x.c[0][1]), pack(x.c[0][2], x.c[0][3]), pack(x.c[1][0], x.c[1][1]),
+             pack(x.c[1][2], x.c[1][3])}};
+  }
+  static GDR_DEVICE Accumulator from_a(const A& a) {
+    return {{{low(a.r[0]), high(a.r[0]), low(a.r[1]), high(a.r[1])},
+             {low(a.r[2]), high(a.r[2]), low(a.r[3]), high(a.r[3])}}};
+  }
+  /// What rounding to A left over, as an operand of its own.
+  static GDR_DEVICE A rest(const Accumulator& x, const A& a) {
+    Accumulator left = from_a(a);
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) left.c[n][e] = x.c[n][e] - left.c[n][e];
+    }
+    return to_a(left);
+  }
+
+  /// A from rows `row` on of a tile [M][K].
+  template <class Tile>
+  static GDR_DEVICE A load_a(const Tile& tile, int row, int column, int lane) {
+    A a;
+    ldmatrix(a.r, tile.address(row, column, Tile::offset(lane % 16, lane / 16 * 8)));
+    return a;
+  }
+  /// A from a tile [K][M].
+  template <class Tile>
+  static GDR_DEVICE A load_a_transposed(const Tile& tile, int row, int column, int lane) {
+    A a;
+    ldmatrix_transposed(
+        a.r, tile.address(row, column, Tile::offset(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8)));
+    return a;
+  }
+  /// B (K x N) from a tile [N][K].
+  template <class Tile>
+  static GDR_DEVICE B load_b_transposed(const Tile& tile, int row, int column, int lane) {
+    B b;
+    ldmatrix(
+        b.r, tile.address(row, column, Tile::offset(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8)));
+    return b;
+  }
+  /// B (K x N) from a tile [K][N].
+  template <class Tile>
+  static GDR_DEVICE B load_b(const Tile& tile, int row, int column, int lane) {
+    B b;
+    ldmatrix_transposed(b.r, tile.address(row, column, Tile::offset(lane % 16, lane / 16 * 8)));
+    return b;
+  }
+  /// c += a b.
+  static GDR_DEVICE void multiply_add(Accumulator& acc, const A& a, const B& b) {
+    mma_bf16(acc.c[0], a.r, b.r[0], b.r[1]);
+    mma_bf16(acc.c[1], a.r, b.r[2], b.r[3]);
+  }
+  /// Writes elements 2 p, 2 p + 1 of a row.
+  template <class Tile>
+  static GDR_DEVICE void store_pair(Tile& tile, int row, int column, float x, float y) {
+    *reinterpret_cast<uint32_t*>(&tile.at(row, column)) = pack(x, y);
+  }
+};
+
+/// float operands in tf32. `Compensated`: each operand as the sum of two tf32 numbers and three
+/// products per pair, which leaves 2e-7; otherwise one product, 3e-4.
+///
+/// Instructions take 8 of the k axis at a time; k numbers 2 p and 2 p + 1 of a group of eight sit in
+/// slots p and p + 4, for A as for B, so that accumulators are operands in place.
+template <bool Compensated>
+struct Tf32Operands {
+  using Stored = float;
+
+  struct A {
+    float x[2][4];  // as an accumulator's c
+  };
+  struct B {
+    float x[2][2][2];  // [n8][k8][e]: B[8 k8 + 2 p + e][8 n8 + g]
+  };
+
+  static GDR_DEVICE A to_a(const Accumulator& x) {
+    A a;
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) a.x[n][e] = x.c[n][e];
+    }
+    return a;
+  }
+  static GDR_DEVICE Accumulator from_a(const A& a) {
+    Accumulator x;
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) x.c[n][e] = a.x[n][e];
+    }
+    return x;
+  }
+  static GDR_DEVICE A rest(const Accumulator& x, const A& /*a*/) {
+    Accumulator left;
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        left.c[n][e] = Compensated ? 0.0f : x.c[n][e] - __uint_as_float(round_to_tf32(x.c[n][e]));
+      }
+    }
+    return to_a(left);
+  }
+
+  template <class Tile>
+  static GDR_DEVICE A load_a(const Tile& tile, int row, int column, int lane) {
+    const int g = lane / 4, p = lane % 4;
+    A a;
+#pragma unroll
+    for (int k8 = 0; k8 < 2; ++k8) {
+#pragma unroll
+      for (int m8 = 0; m8 < 2; ++m8) {
+        const auto pair = *reinterpret_cast<const float2*>(
+            &tile.at(row + 8 * m8, column + 8 * k8, Tile::offset(g, 2 * p)));
+        a.x[k8][2 * m8] = pair.x;
+        a.x[k8][2 * m8 + 1] = pair.y;
+      }
+    }
+    return a;
+  }
+  template <class Tile>
+  static GDR_DEVICE A load_a_transposed(const Tile& tile, int row, int column, int lane) {
+    const int g = lane / 4, p = lane % 4;
+    A a;
+#pragma unroll
+    for (int k8 = 0; k8 < 2; ++k8) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        a.x[k8][e] = tile.at(row + 8 * k8 + e % 2, column + e / 2 * 8, Tile::offset(2 * p, g));
+      }
+    }
+    return a;
+  }
+  template <class Tile>
+  static GDR_DEVICE B load_b_transposed(const Tile& tile, int row, int column, int lane) {
+    const int g = lane / 4, p = lane % 4;
+    B b;
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int k8 = 0; k8 < 2; ++k8) {
+        const auto pair = *reinterpret_cast<const float2*>(
+            &tile.at(row + 8 * n8, column + 8 * k8, Tile::offset(g, 2 * p)));
+        b.x[n8][k8][0] = pair.x;
+        b.x[n8][k8][1] = pair.y;
+      }
+    }
+    return b;
+  }
+  template <class Tile>
+  static GDR_DEVICE B load_b(const Tile& tile, int row, int column, int lane) {
+    const int g = lane / 4, p = lane % 4;
+    B b;
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int k8 = 0; k8 < 2; ++k8) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          b.x[n8][k8][e] = tile.at(row + 8 * k8 + e, column + 8 * n8, Tile::offset(2 * p, g));
+        }
+      }
+    }
+    return b;
+  }
+
+  static GDR_DEVICE void multiply_add(Accumulator& acc, const A& a, const B& b) {
+#pragma unroll
+    for (int k8 = 0; k8 < 2; ++k8) {
+      const float(&x)[4] = a.x[k8];
+      const float in_slots[4] = {x[0], x[2], x[1], x[3]};
+      uint32_t a_high[4], a_low[4];
+#pragma unroll
+      for (int e = 0; e < 4; ++e) split(in_slots[e], a_high[e], a_low[e]);
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+        uint32_t b_high[2], b_low[2];
+#pragma unroll
+        for (int e = 0; e < 2; ++e) split(b.x[n8][k8][e], b_high[e], b_low[e]);
+        if constexpr (Compensated) {
+          mma_tf32(acc.c[n8], a_low, b_high[0], b_high[1]);
+          mma_tf32(acc.c[n8], a_high, b_low[0], b_low[1]);
+        }
+        mma_tf32(acc.c[n8], a_high, b_high[0], b_high[1]);
+      }
+    }
+  }
+  template <class Tile>
+  static GDR_DEVICE void store_pair(Tile& tile, int row, int column, float x, float y) {
+    *reinterpret_cast<float2*>(&tile.at(row, column)) = make_float2(x, y);
+  }
+
+ private:
+  /// x as high + low. An infinity must not leave inf - inf.
+  static GDR_DEVICE void split(float x, uint32_t& high, uint32_t& low) {
+    high = round_to_tf32(x);
+    if constexpr (Compensated) {
+      const float rest = x - __uint_as_float(high);
+      low = fabsf(x) < 3e38f ? round_to_tf32(rest) : 0u;
+    } else {
+      low = 0;
+    }
+  }
+};
+
+/// What a layer's products are made of.
+template <DataType Type>
+struct OperandsOf;
+template <>
+struct OperandsOf<DataType::bfloat16> {
+  using type = Bfloat16Operands;
+};
+template <>
+struct OperandsOf<DataType::float16> {
+  using type = Tf32Operands<false>;  // scaled values pass the range of float16
+};
+template <>
+struct OperandsOf<DataType::float32> {
+  using type = Tf32Operands<true>;
+};
+
+GDR_NAMESPACE_END
