@@ -21,22 +21,14 @@ GDR_DEVICE void load_tile(SwizzledTile<Stored, Rows, Columns>& tile, const TileS
   constexpr int pieces_per_row = Columns / width;
   constexpr int pieces = Rows * pieces_per_row;
   constexpr int steps = (pieces + Threads - 1) / Threads;
+  // Not unrolled: the general case is short of registers, not of speed.
   const auto for_each_piece = [&](auto&& use) {
-#pragma unroll
+#pragma unroll 1
     for (int s = 0; s < steps; ++s) {
-      if constexpr (Threads % (8 * pieces_per_row) == 0) {  // a lane's place and a row of all
-        const int row = s * (Threads / pieces_per_row);
-        const int lane_row = thread / pieces_per_row;
-        if (Rows % (Threads / pieces_per_row) == 0 || row + lane_row < Rows) {
-          const int column = thread % pieces_per_row * width;
-          use(row + lane_row, column, Tile::offset(row, 0, Tile::offset(lane_row, column)));
-        }
-      } else {
-        const int piece = s * Threads + thread;
-        if (pieces % Threads == 0 || piece < pieces) {
-          const int row = piece / pieces_per_row, column = piece % pieces_per_row * width;
-          use(row, column, Tile::offset(row, column));
-        }
+      const int piece = s * Threads + thread;
+      if (pieces % Threads == 0 || piece < pieces) {
+        const int row = piece / pieces_per_row, column = piece % pieces_per_row * width;
+        use(row, column, Tile::offset(row, column));
       }
     }
   };
@@ -45,12 +37,30 @@ GDR_DEVICE void load_tile(SwizzledTile<Stored, Rows, Columns>& tile, const TileS
     const auto address = reinterpret_cast<size_t>(source.data);
     const auto stride = static_cast<size_t>(source.time_stride) * sizeof(T);
     if (GDR_LIKELY((address | stride) % 16 == 0)) {
+      constexpr int row_step = Threads / pieces_per_row;
+      if constexpr (Threads % (8 * pieces_per_row) == 0 && Rows % row_step == 0) {
+        // A whole tile: a lane's place, and rows at equal distances.
+        if (GDR_LIKELY(source.rows == Rows && source.channels >= Columns)) {
+          const int lane_row = thread / pieces_per_row;
+          const int column = thread % pieces_per_row * width;
+          const T* from = source.data + lane_row * source.time_stride + column;
+          const int64_t distance = row_step * source.time_stride;
+          const uint32_t to = target + static_cast<uint32_t>(Tile::offset(lane_row, column));
+#pragma unroll
+          for (int row = 0; row < Rows; row += row_step) {
+            copy_async_16(to + row * Tile::panel_bytes, from, 16);
+            from += distance;
+          }
+          return;
+        }
+      }
       for_each_piece([&](int row, int column, int offset) {
         const int left = row < source.rows ? source.channels - column : 0;
         const int valid = left < 0 ? 0 : left < width ? left : width;
         // Without a byte to read, the address is still to be a valid one.
         const T* from = valid > 0 ? source.data + row * source.time_stride + column : source.data;
-        copy_async_16(target + static_cast<uint32_t>(offset), from, valid * static_cast<int>(sizeof(T)));
+        copy_async_16(target + static_cast<uint32_t>(offset), from,
+                      valid * static_cast<int>(sizeof(T)));
       });
       return;
     }

@@ -7,7 +7,7 @@
 /// the state: scores q k^T, gate products and weighted values.
 
 #include <gdr/block/chunk_loader.cuh>
-#include <gdr/block/chunk_storage.cuh>
+#include <gdr/block/chunk_products.cuh>
 #include <gdr/thread/barrier.cuh>
 #include <gdr/thread/chunk_range.hpp>
 #include <gdr/thread/decay.hpp>
@@ -41,6 +41,16 @@ class ChunkPreparer {
         thread_(thread),
         warp_(thread / 32),
         lane_(thread % 32) {
+    if constexpr (uses_warpgroups<Layer, Policy>) {
+      // Blocks of scores with s > t: read, and not written again.
+      for (int i = thread; i < 2 * tokens * tokens; i += threads) {
+        const int t = i / tokens % tokens, s = i % tokens;
+        if (s / 16 > t / 16) {
+          storage_.prepared[i / (tokens * tokens)].scores.at(t, s) =
+              from_float<typename Extents::Stored>(0.0f);
+        }
+      }
+    }
     if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
       for (int c = thread; c < Extents::gate_width; c += threads) storage_.scratch.leave[c] = 1.0f;
     }
@@ -80,6 +90,7 @@ class ChunkPreparer {
   /// Prepares chunk n, when chunk n + 1 has been asked for and none after it.
   GDR_DEVICE void prepare(int n) {
     wait_for_copies<1>();
+    if constexpr (uses_warpgroups<Layer, Policy>) publish_to_async_proxy();
     if constexpr (axis == GateAxis::head) {
       if (thread_ < tokens) {
         storage_.scratch.gate[thread_] =
@@ -95,6 +106,7 @@ class ChunkPreparer {
     }
     if constexpr (axis == GateAxis::key) weigh_keys(n);
     if constexpr (axis == GateAxis::head) make_decays(prepared);
+    if constexpr (axis == GateAxis::key && uses_warpgroups<Layer, Policy>) publish_to_async_proxy();
     if (axis == GateAxis::key || axis == GateAxis::head || span_.qk_l2norm) meet();
 #pragma unroll
     for (int first = 0; first < token_blocks + Extents::channel_groups; first += warps) {
@@ -105,6 +117,7 @@ class ChunkPreparer {
         weigh_values(n, item - token_blocks);
       }
     }
+    if constexpr (uses_warpgroups<Layer, Policy>) publish_to_async_proxy();
   }
 
  private:
@@ -131,7 +144,7 @@ class ChunkPreparer {
     } else if constexpr (Layer::element_type == DataType::float32) {
       return expf(gate);
     } else {
-      return __expf(gate);
+      return fast_exp(gate);
     }
   }
 
@@ -156,6 +169,18 @@ class ChunkPreparer {
     }
   }
 
+  template <class Tile>
+  GDR_DEVICE void multiply_scores(const Tile& q, const Tile& k, int t_block,
+                                  Accumulator (&p)[token_blocks]) const {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    using Together = WarpgroupProducts<Layer, Policy>;
+    if constexpr (uses_warpgroups<Layer, Policy> && Together::has_scores) {
+      return Together::scores(q, k, t_block, lane_, p);
+    }
+#endif
+    WarpProducts<Layer, Policy>::scores(q, k, t_block, lane_, p);
+  }
+
   /// scores[t][s] = q_t . k_s for s <= t, else 0, of 16 tokens t; under a head gate times the gates
   /// after s up to and with t.
   GDR_DEVICE void make_scores(int n, int t_block) {
@@ -168,15 +193,7 @@ class ChunkPreparer {
     Accumulator p[token_blocks];
 #pragma unroll
     for (int s_block = 0; s_block < token_blocks; ++s_block) p[s_block].clear();
-#pragma unroll
-    for (int i = 0; i < key_width; i += 16) {
-      const auto a = Operands::load_a(q, 16 * t_block, i, lane_);
-#pragma unroll
-      for (int s_block = 0; s_block < token_blocks; ++s_block) {
-        if (s_block > t_block) break;
-        Operands::multiply_add(p[s_block], a, Operands::load_b_transposed(k, 16 * s_block, i, lane_));
-      }
-    }
+    multiply_scores(q, k, t_block, p);
 #pragma unroll
     for (int s_block = 0; s_block < token_blocks; ++s_block) {
       if (s_block > t_block) break;
@@ -225,7 +242,7 @@ class ChunkPreparer {
   GDR_DEVICE Accumulator load_values(int n, int c, int block) const {
     Accumulator v = load_by_channel(storage_.v[n % 2], block, c);
     if (span_.qk_l2norm) {
-      for_each_token(v, block, [&](float& x, int t) { x *= storage_.inverse_norm_k[t]; });
+      for_each_token(v, block, [&](float& x, int t, int) { x *= storage_.inverse_norm_k[t]; });
     }
     return v;
   }
@@ -234,25 +251,26 @@ class ChunkPreparer {
     Accumulator a = load_by_channel(storage_.scratch.gate[n % 2], block, c);
     const int valid = valid_tokens(n);
     const int first = first_column_ + 16 * c + group();
-#pragma unroll
-    for (int n8 = 0; n8 < 2; ++n8) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int t = 16 * block + 8 * n8 + 2 * place() + e % 2;
-        const int j = first + e / 2 * 8;
-        float& x = a.c[n8][e];
-        x = t < valid && j < span_.value_dim ? factor(x, j) : 1.0f;
-      }
-    }
+    const int last = span_.value_dim - 1;
+    const bool whole = valid == tokens && first_column_ + 16 * c + 16 <= span_.value_dim;
+    // Asked for channels of the tensor alone: the function may index parameters with them.
+    const int channel[2] = {min(first, last), min(first + 8, last)};
+    for_each_token(a, block, [&](float& x, int t, int m8) {
+      x = factor(x, channel[m8]);
+      if (!whole && (t >= valid || first + 8 * m8 > last)) x = 1.0f;
+    });
     return a;
   }
-  /// Calls use(x, token in the chunk) for a fragment of a block of tokens.
+  /// Calls use(x, token in the chunk, upper or lower half of the channels) for a fragment of a block
+  /// of tokens.
   template <class Use>
   GDR_DEVICE void for_each_token(Accumulator& x, int block, Use&& use) const {
 #pragma unroll
     for (int n8 = 0; n8 < 2; ++n8) {
 #pragma unroll
-      for (int e = 0; e < 4; ++e) use(x.c[n8][e], 16 * block + 8 * n8 + 2 * place() + e % 2);
+      for (int e = 0; e < 4; ++e) {
+        use(x.c[n8][e], 16 * block + 8 * n8 + 2 * place() + e % 2, e / 2);
+      }
     }
   }
 
@@ -267,10 +285,10 @@ class ChunkPreparer {
 #pragma unroll
     for (int b = 0; b < token_blocks; ++b) {
       Accumulator v = load_values(n, c, b);
-      for_each_token(v, b, [&](float& x, int) { zero = fmaf(x, 0.0f, zero); });
+      for_each_token(v, b, [&](float& x, int, int) { zero = fmaf(x, 0.0f, zero); });
       prepared.values[c].store(b, lane_, Operands::to_a(v));
       if constexpr (axis == GateAxis::head) {
-        for_each_token(v, b, [&](float& x, int t) { x *= storage_.scratch.decay[tokens - 1][t]; });
+        for_each_token(v, b, [&](float& x, int t, int) { x *= storage_.scratch.decay[tokens - 1][t]; });
         prepared.factors.decayed[c].store(b, lane_, Operands::to_a(v));
       }
     }
@@ -328,7 +346,7 @@ class ChunkPreparer {
         for (int e = 0; e < 4; ++e) {
           float& r = product[b].c[n8][e];
           range.add(r);
-          const float inverse = __fdividef(1.0f, r);
+          const float inverse = fast_reciprocal(r);
           v.c[n8][e] *= b < centre_block ? r : inverse;
           range.add_scaled(v.c[n8][e]);
           if (b < centre_block) r = inverse;
@@ -468,7 +486,7 @@ class ChunkPreparer {
       for (int t = 0; t < 16; ++t) {
         const float2 along = product(base, products[t]);
         const float2 inverse =
-            make_float2(__fdividef(1.0f, along.x), __fdividef(1.0f, along.y));
+            make_float2(fast_reciprocal(along.x), fast_reciprocal(along.y));
         q[t] = product(load_pair(storage_.q[n % 3], first + t, piece.channel),
                        after_centre ? along : inverse);
         k[t] = product(load_pair(storage_.k[n % 3], first + t, piece.channel),
@@ -524,7 +542,7 @@ class ChunkPreparer {
       if (piece.exists) {
         int weight[2] = {0, 0};
         for (int t = 0; t < 16; ++t) {
-          if (t % span == 0) weight[0] = weight[1] = 0;
+          if ((t & (span - 1)) == 0) weight[0] = weight[1] = 0;
           const float2 a = key_factors(n, first + t, piece.channel);
           weight[0] += gate_weight(a.x);
           weight[1] += gate_weight(a.y);
@@ -538,19 +556,20 @@ class ChunkPreparer {
     }
     meet();
     if (!piece.exists) return;
+    const int span_bits = 31 - __clz(span);
     float2 from_start = make_float2(1.0f, 1.0f);
     for (int t = first; t < first + 16; ++t) {
-      if (t % span == 0) from_start = make_float2(1.0f, 1.0f);
+      if ((t & (span - 1)) == 0) from_start = make_float2(1.0f, 1.0f);
       from_start = product(from_start, key_factors(n, t, piece.channel));
       const float2 q = product(load_pair(storage_.q[n % 3], t, piece.channel), from_start);
       Operands::store_pair(storage_.q[n % 3], t, piece.channel, q.x, q.y);
-      if (t % span == span - 1) {
-        *reinterpret_cast<float2*>(&prepared.factors.leave[t / span][piece.channel]) = from_start;
+      if ((t & (span - 1)) == span - 1) {
+        *reinterpret_cast<float2*>(&prepared.factors.leave[t >> span_bits][piece.channel]) = from_start;
       }
     }
     float2 to_end = make_float2(1.0f, 1.0f);
     for (int t = first + 15; t >= first; --t) {
-      if (t % span == span - 1) to_end = make_float2(1.0f, 1.0f);
+      if ((t & (span - 1)) == span - 1) to_end = make_float2(1.0f, 1.0f);
       const float2 k = product(load_pair(storage_.k[n % 3], t, piece.channel), to_end);
       Operands::store_pair(storage_.k[n % 3], t, piece.channel, k.x, k.y);
       to_end = product(to_end, key_factors(n, t, piece.channel));
@@ -584,7 +603,7 @@ class ChunkPreparer {
 #pragma unroll
     for (int t = 0; t < 16; ++t) {
       p[t] += __shfl_xor_sync(full_warp, p[t], 16);
-      const bool together = t >= s && t / span == s / span;
+      const bool together = t >= s && (t & -span) == (s & -span);
       if (lane_ < 16) {
         storage_.prepared[n % 2].scores.at(16 * block + t, 16 * block + s) =
             from_float<typename Extents::Stored>(together ? p[t] : 0.0f);

@@ -33,6 +33,12 @@ struct ChunkExtents {
   static constexpr int gate_width = axis == GateAxis::value ? columns
                                     : axis == GateAxis::key ? key_width
                                                             : 16;
+  /// What each half may use where registers can move between warpgroups: of the 64 Ki of a
+  /// multiprocessor, in steps of 8.
+  static constexpr int prepare_registers = 152;
+  static constexpr int state_registers =
+      (65536 / tuning.threads() / 8 * 8 * tuning.threads() - prepare_registers * prepare_threads) /
+      state_threads / 8 * 8;
   static_assert(tokens == 16 || tokens == 32 || tokens == 64,
                 "gdr: ChunkedTuning::tokens is 16, 32 or 64");
 };

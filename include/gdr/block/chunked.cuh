@@ -37,15 +37,16 @@ GDR_NAMESPACE_BEGIN
 template <class Layer, class Policy>
 class BlockChunked {
   static_assert(!Layer::Rule::uses_beta, "gdr: the chunked form serves the outer product rule");
-  using Extents = ChunkExtents<Layer, Policy>;
-  using Operands = typename Extents::Operands;
+  using Operands = typename ChunkExtents<Layer, Policy>::Operands;
   using Operand = typename Operands::A;
-  using Prepared = PreparedChunk<Extents>;
-  static constexpr GateAxis axis = Extents::axis;
-  static constexpr int token_blocks = Extents::token_blocks;
-  static constexpr int key_blocks = Extents::key_blocks;
+  using Prepared = PreparedChunk<ChunkExtents<Layer, Policy>>;
+  using Alone = WarpProducts<Layer, Policy>;
+  static constexpr GateAxis axis = Layer::Gate::axis;
+  static constexpr int token_blocks = ChunkExtents<Layer, Policy>::token_blocks;
+  static constexpr int key_blocks = ChunkExtents<Layer, Policy>::key_blocks;
 
  public:
+  using Extents = ChunkExtents<Layer, Policy>;
   static constexpr int columns = Extents::columns;
   static constexpr int tokens = Extents::tokens;
   static constexpr int threads = Extents::tuning.threads();
@@ -109,39 +110,20 @@ class BlockChunked {
   /// Runs the span from the state as it is, and leaves the state after its last token.
   template <class Use>
   GDR_DEVICE void run(const Span<Layer>& span, Use&& output) {
-    if (span.length <= 0) return;
-    const int chunks = static_cast<int>((span.length + tokens - 1) / tokens);
     if (is_preparer()) {
-      prepare_chunks(span, chunks);
-      // These threads hold no state. Said so here, its registers are free.
-#pragma unroll
-      for (Accumulator& s : state_) s.clear();
+      prepare(span);
     } else {
-      for (int n = 0; n < chunks; ++n) {
-        begin_turn();
-        const int64_t first = int64_t{n} * tokens;
-        const int64_t left = span.length - first;
-        run_chunk(n, first, left < tokens ? static_cast<int>(left) : tokens, output);
-      }
-      begin_turn();
-      if constexpr (axis == GateAxis::value) scale_channels(storage_.scratch.leave);
-      if constexpr (axis == GateAxis::key) scale_keys(storage_.scratch.leave);
+      walk(span, output);
     }
-    begin_turn();
   }
 
- private:
+  /// The two halves of run, for a kernel that branches once: the part of the threads that hold no
+  /// state, and of those that do.
   GDR_DEVICE bool is_preparer() const { return warp_ >= Extents::tuning.state_warps; }
-  GDR_DEVICE int group() const { return lane_ / 4; }
-  GDR_DEVICE int place() const { return lane_ % 4; }
-  /// The first of this lane's two value channels in the block; the other is 8 after it.
-  GDR_DEVICE int channel() const { return 16 * warp_ + group(); }
 
-  // In turn n the state meets chunk n, n + 1 is prepared and n + 2 loaded. The barrier before each
-  // turn is the only one between the two halves: no buffer is filled and read in the same turn.
-  static GDR_DEVICE void begin_turn() { sync_threads<barrier_turn, threads>(); }
-
-  GDR_DEVICE void prepare_chunks(const Span<Layer>& span, int chunks) {
+  GDR_DEVICE void prepare(const Span<Layer>& span) {
+    const int chunks = chunk_count(span);
+    if (chunks == 0) return;
     ChunkPreparer<Layer, Policy> preparer(storage_, span, first_column_,
                                           static_cast<int>(threadIdx.x) - state_threads);
     preparer.load(0);
@@ -151,7 +133,37 @@ class BlockChunked {
       if (turn + 1 < chunks) preparer.prepare(turn + 1);
     }
     begin_turn();
+    begin_turn();
   }
+
+  template <class Use>
+  GDR_DEVICE void walk(const Span<Layer>& span, Use&& output) {
+    const int chunks = chunk_count(span);
+    if (chunks == 0) return;
+    for (int n = 0; n < chunks; ++n) {
+      begin_turn();
+      const int64_t first = int64_t{n} * tokens;
+      const int64_t left = span.length - first;
+      run_chunk(n, first, left < tokens ? static_cast<int>(left) : tokens, output);
+    }
+    begin_turn();
+    if constexpr (axis == GateAxis::value) scale_channels(storage_.scratch.leave);
+    if constexpr (axis == GateAxis::key) scale_keys(storage_.scratch.leave);
+    begin_turn();
+  }
+
+ private:
+  static GDR_DEVICE int chunk_count(const Span<Layer>& span) {
+    return span.length <= 0 ? 0 : static_cast<int>((span.length + tokens - 1) / tokens);
+  }
+  GDR_DEVICE int group() const { return lane_ / 4; }
+  GDR_DEVICE int place() const { return lane_ % 4; }
+  /// The first of this lane's two value channels in the block; the other is 8 after it.
+  GDR_DEVICE int channel() const { return 16 * warp_ + group(); }
+
+  // In turn n the state meets chunk n, n + 1 is prepared and n + 2 loaded. The barrier before each
+  // turn is the only one between the two halves: no buffer is filled and read in the same turn.
+  static GDR_DEVICE void begin_turn() { sync_threads<barrier_turn, threads>(); }
 
   template <class Use>
   GDR_DEVICE void run_chunk(int n, int64_t first, int valid, Use& output) {
@@ -173,27 +185,40 @@ class BlockChunked {
         return;
       }
     }
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    if constexpr (uses_warpgroups<Layer, Policy>) {
+      if (GDR_LIKELY(!split_state_operand_ && warpgroup_is_divided(chunk))) {
+        run_divided<WarpgroupProducts<Layer, Policy>>(n, mode, valid, put_out);
+        return;
+      }
+    }
+#endif
+    run_divided<Alone>(n, mode, valid, put_out);
+  }
+
+  /// Whether all warps of this one's warpgroup go through the chunk in the same way.
+  GDR_DEVICE bool warpgroup_is_divided(const Prepared& chunk) const {
+    bool all = true;
+#pragma unroll
+    for (int w = 0; w < 4; ++w) all = all && chunk.mode[warp_ / 4 * 4 + w] == ChunkMode::divided;
+    return all;
+  }
+
+  /// A chunk as one span.
+  template <class Products, class PutOut>
+  GDR_DEVICE void run_divided(int n, ChunkMode mode, int valid, PutOut& put_out) {
+    const Prepared& chunk = storage_.prepared[n % 2];
+    const auto& q = storage_.q[n % 3];
+    const auto& k = storage_.k[n % 3];
     Accumulator o[token_blocks];
+    Operand w[token_blocks];
 #pragma unroll
     for (Accumulator& x : o) x.clear();
 #pragma unroll
-    for (int b = 0; b < key_blocks; ++b) {
-      const Operand s = Operands::to_a(state_[b]);
-#pragma unroll
-      for (int t = 0; t < token_blocks; ++t) {
-        Operands::multiply_add(
-            o[t], s, Operands::load_b_transposed(storage_.q[n % 3], 16 * t, 16 * b, lane_));
-      }
-      if (split_state_operand_) {
-        const Operand rest = Operands::rest(state_[b], s);
-#pragma unroll
-        for (int t = 0; t < token_blocks; ++t) {
-          Operands::multiply_add(
-              o[t], rest, Operands::load_b_transposed(storage_.q[n % 3], 16 * t, 16 * b, lane_));
-        }
-      }
-    }
+    for (int b = 0; b < token_blocks; ++b) w[b] = chunk.values[warp_].load(b, lane_);
+    Products::read(state_, q, split_state_operand_, lane_, o);
     if constexpr (axis == GateAxis::head) {
+      Products::wait_read(o);
 #pragma unroll
       for (int b = 0; b < token_blocks; ++b) {
         for_each_token(o[b], [&](float& x, int t) { x *= chunk.factors.from_start[16 * b + t]; });
@@ -201,25 +226,22 @@ class BlockChunked {
 #pragma unroll
       for (Accumulator& s : state_) scale(s, chunk.factors.from_start[tokens - 1]);
     }
-    Operand w[token_blocks];
-#pragma unroll
-    for (int b = 0; b < token_blocks; ++b) w[b] = chunk.values[warp_].load(b, lane_);
-    if (GDR_LIKELY(mode != ChunkMode::causal)) {
-#pragma unroll
-      for (int t = 0; t < token_blocks; ++t) {
-#pragma unroll
-        for (int s = 0; s <= t; ++s) {
-          Operands::multiply_add(
-              o[t], w[s], Operands::load_b_transposed(chunk.scores, 16 * t, 16 * s, lane_));
-        }
-      }
+    if (!Products::is_general || GDR_LIKELY(mode != ChunkMode::causal)) {
+      Products::add(w, chunk.scores, lane_, o);
     } else {
       for (int s = 0; s < tokens; ++s) add_causally(chunk, s, 0, o);
     }
+    if constexpr (axis == GateAxis::head) {
+      Operand decayed[token_blocks];
 #pragma unroll
-    for (int t = 0; t < token_blocks; ++t) {
-      if constexpr (axis == GateAxis::head) w[t] = chunk.factors.decayed[warp_].load(t, lane_);
-      write(w[t], n, t);
+      for (int b = 0; b < token_blocks; ++b) {
+        decayed[b] = chunk.factors.decayed[warp_].load(b, lane_);
+      }
+      Products::write(decayed, k, lane_, state_);
+      Products::wait_add(o);
+    } else {
+      Products::write(w, k, lane_, state_);
+      Products::wait_add(o);
     }
 #pragma unroll
     for (int b = 0; b < token_blocks; ++b) {
@@ -233,27 +255,7 @@ class BlockChunked {
       }
       if (16 * b < valid) put_out(b, o[b]);
     }
-  }
-
-  /// S^T <- S^T + W^T K of 16 tokens.
-  GDR_DEVICE void write(const Operand& w, int n, int t_block) {
-#pragma unroll
-    for (int b = 0; b < key_blocks; ++b) {
-      const auto k = Operands::load_b(storage_.k[n % 3], 16 * t_block, 16 * b, lane_);
-      if constexpr (Layer::element_type == DataType::float32) {
-        // Added outside of the tensor core, which truncates: it would drift.
-        Accumulator sum;
-        sum.clear();
-        Operands::multiply_add(sum, w, k);
-#pragma unroll
-        for (int n8 = 0; n8 < 2; ++n8) {
-#pragma unroll
-          for (int e = 0; e < 4; ++e) state_[b].c[n8][e] += sum.c[n8][e];
-        }
-      } else {
-        Operands::multiply_add(state_[b], w, k);
-      }
-    }
+    Products::wait_write(state_);
   }
 
   /// o_t += p_ts w_s for one token s of the chunk and the tokens t >= s among those of `o`, which
@@ -297,6 +299,10 @@ class BlockChunked {
       if (split_state_operand_) Operands::multiply_add(o, Operands::rest(state_[b], s), q);
     }
   }
+  /// S^T += W^T K of 16 tokens.
+  GDR_DEVICE void write(const Operand& w, int n, int t_block) {
+    Alone::write_block(w, storage_.k[n % 3], t_block, lane_, state_);
+  }
 
   /// 16 tokens without division.
   GDR_DEVICE void run_span_exactly(int n, int block, Accumulator& o) {
@@ -311,8 +317,8 @@ class BlockChunked {
         Accumulator past, w = values;
         read(n, block, past);
         add_tokens(first, span, past, sums[0], o);
-        for_each_token(w, [&](float& x, int t) { x = t / span == first / span ? x : 0.0f; });
-        scale_keys(chunk.factors.leave[(16 * block + first) / span]);
+        for_each_token(w, [&](float& x, int t) { x = (t & -span) == first ? x : 0.0f; });
+        scale_keys(chunk.factors.leave[(16 * block + first) >> (31 - __clz(span))]);
         write(Operands::to_a(w), n, block);
       }
     } else if constexpr (axis == GateAxis::value) {
@@ -327,7 +333,7 @@ class BlockChunked {
         sums.clear();
 #pragma unroll
         for (int t = 0; t < 16; ++t) {
-          if (t / span != first / span) continue;
+          if ((t & -span) != first) continue;
           walk_token(chunk, block, t, a, v, w, from_start, past, sums);
         }
         add_tokens(first, span, past, sums, o);
@@ -346,7 +352,7 @@ class BlockChunked {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const int t = 8 * n8 + 2 * place() + e % 2;
-        if (t / span == first / span) o.c[n8][e] = past.c[n8][e] + sums.c[n8][e];
+        if ((t & -span) == first) o.c[n8][e] = past.c[n8][e] + sums.c[n8][e];
       }
     }
   }

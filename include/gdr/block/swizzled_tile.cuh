@@ -12,9 +12,11 @@ GDR_NAMESPACE_BEGIN
 
 /// `Rows` x `Columns` elements; a row is whole units of 32 bytes. Columns are cut into panels of
 /// 128, 64 or 32 bytes, one after another; in a panel, the 16-byte pieces of a row are permuted by
-/// the row's number (the swizzle that the hardware knows by the panel's width).
+/// the row's number: the swizzle that the hardware knows by the panel's width, counted from
+/// addresses that are multiples of 1024.
 template <class T, int Rows, int Columns>
-struct alignas(128) SwizzledTile {
+struct alignas(1024) SwizzledTile {
+  static constexpr int rows = Rows;
   static constexpr int row_bytes = Columns * static_cast<int>(sizeof(T));
   static_assert(row_bytes % 32 == 0, "a row is whole units of 32 bytes");
   static constexpr int panel_bytes = row_bytes % 128 == 0 ? 128 : row_bytes % 64 == 0 ? 64 : 32;

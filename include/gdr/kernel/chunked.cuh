@@ -28,16 +28,25 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(),
   const SequenceBounds bounds = sequence_bounds(args, problem.sequence);
   const Span<Layer> span = span_of(args, bounds, problem.head);
   Block block(storage, problem.first_column, args.split_state_operand);
-  load_state(block, args.initial_state, problem.sequence, span);
-
-  const auto rows = rows_of(args.o, bounds, problem.head);
-  const TileTarget<typename Layer::Element> o{rows.data + problem.first_column, rows.time_stride,
-                                              span.value_dim - problem.first_column};
-  const bool has_o = args.o.data != nullptr;
-  block.run(span, [&](const typename Block::Output& output) {
-    if (has_o) store_output(o, output);
-  });
-  store_state(block, args.final_state, problem.sequence, span);
+  if (block.is_preparer()) {
+    if constexpr (uses_warpgroups<Layer, Policy>) {
+      release_registers<Block::Extents::prepare_registers>();
+    }
+    block.prepare(span);
+  } else {
+    if constexpr (uses_warpgroups<Layer, Policy>) {
+      acquire_registers<Block::Extents::state_registers>();
+    }
+    load_state(block, args.initial_state, problem.sequence, span);
+    const auto rows = rows_of(args.o, bounds, problem.head);
+    const TileTarget<typename Layer::Element> o{rows.data + problem.first_column, rows.time_stride,
+                                                span.value_dim - problem.first_column};
+    const bool has_o = args.o.data != nullptr;
+    block.walk(span, [&](const typename Block::Output& output) {
+      if (has_o) store_output(o, output);
+    });
+    store_state(block, args.final_state, problem.sequence, span);
+  }
 }
 
 GDR_NAMESPACE_END

@@ -19,7 +19,7 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::recurrent.threads(),
     recurrent_kernel(const __grid_constant__ ForwardParams<Layer> params) {
   using Block = BlockRecurrent<Layer, Policy>;
   const ForwardArgs<Layer>& args = params.args;
-  extern __shared__ __align__(16) unsigned char shared_memory[];
+  extern __shared__ __align__(1024) unsigned char shared_memory[];
   auto& storage = *reinterpret_cast<typename Block::TempStorage*>(shared_memory);
 
   const BlockProblem problem = block_problem<Layer::value_dim, Block::columns>(params.heads);

@@ -66,6 +66,20 @@ GDR_DEVICE uint32_t round_to_tf32(float x) {
   return bits;
 }
 
+/// exp(x) within 2^-21 |x|, 0 below 2^-126.
+GDR_DEVICE float fast_exp(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
+  return y;
+}
+
+/// 1 / x within an ulp, for normal numbers whose reciprocal is one.
+GDR_DEVICE float fast_reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 /// Starts a copy of 16 bytes from global to shared memory, past L1; of the source only `valid` bytes
 /// are read and the rest becomes zero. Both addresses are 16-byte aligned.
 GDR_DEVICE void copy_async_16(uint32_t target, const void* source, int valid) {
