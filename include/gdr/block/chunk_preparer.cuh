@@ -24,8 +24,13 @@ class ChunkPreparer {
   using Storage = ChunkStorage<Extents>;
   using Prepared = PreparedChunk<Extents>;
   using Element = typename Layer::Element;
+  using Stored = typename Extents::Stored;
   using GateElement = typename Layer::GateElement;
+  using QTile = typename Storage::template Tile<Extents::key_width>;
+  using VTile = typename Storage::template Tile<Extents::columns>;
+  using GateTile = SwizzledTile<GateElement, Extents::tokens, Extents::gate_width>;
   static constexpr GateAxis axis = Extents::axis;
+  static constexpr bool has_gate_tile = axis == GateAxis::value || axis == GateAxis::key;
   static constexpr int tokens = Extents::tokens;
   static constexpr int token_blocks = Extents::token_blocks;
   static constexpr int key_width = Extents::key_width;
@@ -40,7 +45,11 @@ class ChunkPreparer {
         first_column_(first_column),
         thread_(thread),
         warp_(thread / 32),
-        lane_(thread % 32) {
+        lane_(thread % 32),
+        q_(span.q, span.key_dim, thread),
+        k_(span.k, span.key_dim, thread),
+        v_(value_rows(), value_channels(), thread),
+        gate_(gate_rows(), gate_channels(), thread) {
     if constexpr (uses_warpgroups<Layer, Policy>) {
       // Blocks of scores with s > t: read, and not written again.
       for (int i = thread; i < 2 * tokens * tokens; i += threads) {
@@ -51,7 +60,7 @@ class ChunkPreparer {
         }
       }
     }
-    if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
+    if constexpr (has_gate_tile) {
       for (int c = thread; c < Extents::gate_width; c += threads) storage_.scratch.leave[c] = 1.0f;
     }
   }
@@ -59,30 +68,19 @@ class ChunkPreparer {
   /// Starts the loads of chunk n, if there is one. Chunks are loaded in order, each two calls before
   /// it is prepared.
   GDR_DEVICE void load(int n) {
-    const int64_t first = int64_t{n} * tokens;
-    if (first < span_.length) {
+    if constexpr (axis == GateAxis::head) head_gate_ = next_head_gate_;
+    if (int64_t{n} * tokens < span_.length) {
       const int rows = valid_tokens(n);
-      const int value_channels = span_.value_dim - first_column_;
-      load_tile<threads>(storage_.q[n % 3], source(span_.q, first, 0, rows, span_.key_dim),
-                         thread_);
-      load_tile<threads>(storage_.k[n % 3], source(span_.k, first, 0, rows, span_.key_dim),
-                         thread_);
-      load_tile<threads>(storage_.v[n % 2],
-                         source(span_.v, first, first_column_, rows, value_channels), thread_);
-      if constexpr (axis == GateAxis::value) {
-        load_tile<threads>(storage_.scratch.gate[n % 2],
-                           source(span_.gate, first, first_column_, rows, value_channels), thread_);
-      } else if constexpr (axis == GateAxis::key) {
-        load_tile<threads>(storage_.scratch.gate[n % 2],
-                           source(span_.gate, first, 0, rows, span_.key_dim), thread_);
-      } else if constexpr (axis == GateAxis::head) {
-        head_gate_ = next_head_gate_;
-        if (thread_ < rows) {
-          next_head_gate_ = span_.gate.data[(first + thread_) * span_.gate.time_stride];
-        }
+      q_.load(span_.q, span_.key_dim, thread_, storage_.q[n % 3], rows);
+      k_.load(span_.k, span_.key_dim, thread_, storage_.k[n % 3], rows);
+      v_.load(value_rows(), value_channels(), thread_, storage_.v[n % 2], rows);
+      if constexpr (has_gate_tile) {
+        gate_.load(gate_rows(), gate_channels(), thread_, storage_.scratch.gate[n % 2], rows);
       }
-    } else if constexpr (axis == GateAxis::head) {
-      head_gate_ = next_head_gate_;
+      if constexpr (axis == GateAxis::head) {
+        const int64_t token = int64_t{n} * tokens + thread_;
+        if (thread_ < rows) next_head_gate_ = span_.gate.data[token * span_.gate.time_stride];
+      }
     }
     commit_copies();
   }
@@ -130,10 +128,16 @@ class ChunkPreparer {
     return left < tokens ? static_cast<int>(left) : tokens;
   }
 
-  template <class T>
-  static GDR_DEVICE TileSource<T> source(const Rows<const T>& tensor, int64_t token, int channel,
-                                         int rows, int channels) {
-    return {tensor.data + token * tensor.time_stride + channel, tensor.time_stride, rows, channels};
+  GDR_DEVICE Rows<const Element> value_rows() const {
+    return {span_.v.data + first_column_, span_.v.time_stride};
+  }
+  GDR_DEVICE int value_channels() const { return span_.value_dim - first_column_; }
+  GDR_DEVICE Rows<const GateElement> gate_rows() const {
+    const int first = axis == GateAxis::value ? first_column_ : 0;
+    return {span_.gate.data + first, span_.gate.time_stride};
+  }
+  GDR_DEVICE int gate_channels() const {
+    return axis == GateAxis::value ? value_channels() : span_.key_dim;
   }
 
   /// The factor a_t of a raw gate.
@@ -194,6 +198,7 @@ class ChunkPreparer {
 #pragma unroll
     for (int s_block = 0; s_block < token_blocks; ++s_block) p[s_block].clear();
     multiply_scores(q, k, t_block, p);
+    const int lane_offset = decltype(prepared.scores)::offset(group(), 2 * place());
 #pragma unroll
     for (int s_block = 0; s_block < token_blocks; ++s_block) {
       if (s_block > t_block) break;
@@ -211,7 +216,9 @@ class ChunkPreparer {
             y *= d.y;
           }
           // By select: a score that is not finite must not reach an earlier token.
-          Operands::store_pair(prepared.scores, t, s, s <= t ? x : 0.0f, s + 1 <= t ? y : 0.0f);
+          Operands::store_pair(
+              &prepared.scores.at(16 * t_block + 8 * m8, 16 * s_block + 8 * n8, lane_offset),
+              s <= t ? x : 0.0f, s + 1 <= t ? y : 0.0f);
         }
       }
     }
@@ -255,10 +262,12 @@ class ChunkPreparer {
     const bool whole = valid == tokens && first_column_ + 16 * c + 16 <= span_.value_dim;
     // Asked for channels of the tensor alone: the function may index parameters with them.
     const int channel[2] = {min(first, last), min(first + 8, last)};
-    for_each_token(a, block, [&](float& x, int t, int m8) {
-      x = factor(x, channel[m8]);
-      if (!whole && (t >= valid || first + 8 * m8 > last)) x = 1.0f;
-    });
+    for_each_token(a, block, [&](float& x, int, int m8) { x = factor(x, channel[m8]); });
+    if (!GDR_LIKELY(whole)) {
+      for_each_token(a, block, [&](float& x, int t, int m8) {
+        if (t >= valid || first + 8 * m8 > last) x = 1.0f;
+      });
+    }
     return a;
   }
   /// Calls use(x, token in the chunk, upper or lower half of the channels) for a fragment of a block
@@ -299,8 +308,13 @@ class ChunkPreparer {
     if (lane_ == 0) prepared.mode[c] = finite ? ChunkMode::divided : ChunkMode::causal;
   }
 
+  GDR_DEVICE float output_scale(int n, int t) const {
+    return GDR_LIKELY(!span_.qk_l2norm) ? span_.scale : storage_.prepared[n % 2].output_scale[t];
+  }
+
   /// Value gate: w_s = v_s / r_s with r_s the gate product outward from the chunk's centre; where
-  /// that may not be divided by, values and gates as they are.
+  /// that may not be divided by, values and gates as they are. The products it leaves for the outputs
+  /// have the outputs' scale with them.
   GDR_DEVICE void weigh_values_by_gate(int n, int c) {
     constexpr int centre_block = Extents::centre / 16;
     Prepared& prepared = storage_.prepared[n % 2];
@@ -350,6 +364,7 @@ class ChunkPreparer {
           v.c[n8][e] *= b < centre_block ? r : inverse;
           range.add_scaled(v.c[n8][e]);
           if (b < centre_block) r = inverse;
+          r *= output_scale(n, 16 * b + 8 * n8 + 2 * place() + e % 2);
         }
       }
       w[b] = Operands::to_a(v);
@@ -434,7 +449,7 @@ class ChunkPreparer {
   static GDR_DEVICE float2 load_pair(const Tile& tile, int row, int column) {
     using T = stdx::remove_cv_t<stdx::remove_reference_t<decltype(tile.data[0])>>;
     PackedVector<T, 2> pair;
-    memcpy(pair.word, &tile.at(row, column), sizeof(pair.word));
+    memcpy(pair.word, &tile.at(row, 0, Tile::offset(0, column)), sizeof(pair.word));
     return make_float2(pair.get(0), pair.get(1));
   }
   GDR_DEVICE float2 key_factors(int n, int t, int channel) const {
@@ -474,7 +489,6 @@ class ChunkPreparer {
     }
     meet();
     DivisionRange range;
-    float2 q[16], k[16];
     if (piece.exists) {
       float2 base = make_float2(1.0f, 1.0f);
       const auto segment = [&](int s) {
@@ -482,39 +496,36 @@ class ChunkPreparer {
       };
       for (int s = centre_block; s < piece.segment; ++s) base = product(base, segment(s));
       for (int s = centre_block - 1; s > piece.segment; --s) base = product(base, segment(s));
-#pragma unroll
-      for (int t = 0; t < 16; ++t) {
-        const float2 along = product(base, products[t]);
-        const float2 inverse =
-            make_float2(fast_reciprocal(along.x), fast_reciprocal(along.y));
-        q[t] = product(load_pair(storage_.q[n % 3], first + t, piece.channel),
-                       after_centre ? along : inverse);
-        k[t] = product(load_pair(storage_.k[n % 3], first + t, piece.channel),
-                       after_centre ? inverse : along);
-        range.add(along.x);
-        range.add(along.y);
-        range.add_scaled(q[t].x);
-        range.add_scaled(q[t].y);
-        range.add_scaled(k[t].x);
-        range.add_scaled(k[t].y);
-      }
       const float2 whole = product(base, segment(piece.segment));
       range.add(whole.x);
       range.add(whole.y);
+      const int lane_offset = QTile::offset(0, piece.channel);
+#pragma unroll
+      for (int t = 0; t < 16; ++t) {
+        const float2 along = product(base, products[t]);
+        const float2 inverse = make_float2(fast_reciprocal(along.x), fast_reciprocal(along.y));
+        Stored* const q_at = &storage_.q[n % 3].at(first + t, 0, lane_offset);
+        Stored* const k_at = &storage_.k[n % 3].at(first + t, 0, lane_offset);
+        const float2 q = product(Operands::load_pair(q_at), after_centre ? along : inverse);
+        const float2 k = product(Operands::load_pair(k_at), after_centre ? inverse : along);
+        Operands::store_pair(q_at, q.x, q.y);
+        Operands::store_pair(k_at, k.x, k.y);
+        range.add(along.x);
+        range.add(along.y);
+        range.add_scaled(q.x);
+        range.add_scaled(q.y);
+        range.add_scaled(k.x);
+        range.add_scaled(k.y);
+      }
     }
     const bool exact = any_of_threads<barrier_prepare, threads>(!range.holds());
     if (thread_ < Extents::channel_groups) {
       prepared.mode[thread_] = exact ? ChunkMode::exact : ChunkMode::divided;
     }
     if (exact) {
+      reload_keys(n);
       weigh_keys_exactly(n, piece);
       return;
-    }
-    if (!piece.exists) return;
-#pragma unroll
-    for (int t = 0; t < 16; ++t) {
-      Operands::store_pair(storage_.q[n % 3], first + t, piece.channel, q[t].x, q[t].y);
-      Operands::store_pair(storage_.k[n % 3], first + t, piece.channel, k[t].x, k[t].y);
     }
     if (piece.segment == 0) {
 #pragma unroll
@@ -529,6 +540,22 @@ class ChunkPreparer {
         scratch.leave[i] = leave;
       }
     }
+  }
+
+  /// q and k of chunk n anew, as they were before they were weighted.
+  GDR_DEVICE void reload_keys(int n) {
+    const int64_t first = int64_t{n} * tokens;
+    const auto from = [&](const Rows<const Element>& rows) {
+      return Rows<const Element>{rows.data + first * rows.time_stride, rows.time_stride};
+    };
+    const int rows = valid_tokens(n);
+    ChunkLoader<threads, Element, QTile> q(from(span_.q), span_.key_dim, thread_);
+    ChunkLoader<threads, Element, QTile> k(from(span_.k), span_.key_dim, thread_);
+    q.load(from(span_.q), span_.key_dim, thread_, storage_.q[n % 3], rows);
+    k.load(from(span_.k), span_.key_dim, thread_, storage_.k[n % 3], rows);
+    commit_copies();
+    wait_for_copies<0>();
+    meet();
   }
 
   /// The same without division, for spans of at most 16 tokens: q times the gates from the span's
@@ -562,7 +589,7 @@ class ChunkPreparer {
       if ((t & (span - 1)) == 0) from_start = make_float2(1.0f, 1.0f);
       from_start = product(from_start, key_factors(n, t, piece.channel));
       const float2 q = product(load_pair(storage_.q[n % 3], t, piece.channel), from_start);
-      Operands::store_pair(storage_.q[n % 3], t, piece.channel, q.x, q.y);
+      Operands::store_pair(&storage_.q[n % 3].at(t, piece.channel), q.x, q.y);
       if ((t & (span - 1)) == span - 1) {
         *reinterpret_cast<float2*>(&prepared.factors.leave[t >> span_bits][piece.channel]) = from_start;
       }
@@ -571,7 +598,7 @@ class ChunkPreparer {
     for (int t = first + 15; t >= first; --t) {
       if ((t & (span - 1)) == span - 1) to_end = make_float2(1.0f, 1.0f);
       const float2 k = product(load_pair(storage_.k[n % 3], t, piece.channel), to_end);
-      Operands::store_pair(storage_.k[n % 3], t, piece.channel, k.x, k.y);
+      Operands::store_pair(&storage_.k[n % 3].at(t, piece.channel), k.x, k.y);
       to_end = product(to_end, key_factors(n, t, piece.channel));
     }
     if (piece.segment == 0) {
@@ -617,6 +644,10 @@ class ChunkPreparer {
   int thread_;
   int warp_;
   int lane_;
+  ChunkLoader<threads, Element, QTile> q_;
+  ChunkLoader<threads, Element, QTile> k_;
+  ChunkLoader<threads, Element, VTile> v_;
+  ChunkLoader<threads, GateElement, GateTile> gate_;
   GateElement head_gate_{};
   GateElement next_head_gate_{};
 };

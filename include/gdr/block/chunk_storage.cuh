@@ -33,6 +33,9 @@ struct ChunkExtents {
   static constexpr int gate_width = axis == GateAxis::value ? columns
                                     : axis == GateAxis::key ? key_width
                                                             : 16;
+  /// Where a warp of the state transposes its outputs, where they are of 16 bits.
+  using OutputStaging = SwizzledTile<__nv_bfloat16, tokens, 16>;
+
   /// What each half may use where registers can move between warpgroups: of the 64 Ki of a
   /// multiprocessor, in steps of 8.
   static constexpr int prepare_registers = 152;
@@ -143,6 +146,7 @@ struct ChunkStorage {
   Tile<Extents::key_width> k[3];
   Tile<Extents::columns> v[2];
   PreparedChunk<Extents> prepared[2];
+  typename Extents::OutputStaging outputs[Extents::channel_groups];
   ChunkScratch<Extents> scratch;
   float inverse_norm_k[Extents::tokens];
 };

@@ -27,10 +27,10 @@ GDR_NAMESPACE_BEGIN
 ///
 ///     Block block(storage, first_column);
 ///     block.clear();
-///     block.run(span, [&](const typename Block::Output& output) { ... });
+///     block.run(span, [&](const auto& output) { ... });
 ///
-/// The output function is called by each of the state's warps on its own, for its 16 value channels
-/// and 16 tokens at a time. After `run`, `storage` may be used for something else after a
+/// The output function is a generic one, called by each of the state's warps on its own for its 16
+/// value channels, with a chunk or 16 tokens of one at a time. After `run`, `storage` may be used for something else after a
 /// __syncthreads().
 ///
 /// TempStorage is dynamic shared memory, as in kernel/chunked.cuh, aligned to 128 bytes.
@@ -53,24 +53,28 @@ class BlockChunked {
   static constexpr int state_threads = Extents::state_threads;
   using TempStorage = ChunkStorage<Extents>;
 
-  /// Outputs of `tokens` (at most 16) tokens from first_token and 16 value channels from
-  /// first_column + first_channel, spread over the lanes of a warp.
+  /// Outputs of 16 * Blocks tokens from first_token, of which `tokens` exist, and of 16 value
+  /// channels from first_column + first_channel, spread over the lanes of a warp.
+  template <int Blocks>
   struct Output {
     int64_t first_token;
     int tokens;
     int first_channel;
     int lane;
-    Accumulator x;  // [channel][token]
+    typename Extents::OutputStaging& staging;  // of the warp, for whatever use
+    const Accumulator (&x)[Blocks];            // [channel][token]
 
-    /// Calls use(token, channel, output), both counted from the first, for this lane's outputs:
-    /// token 0 .. 16, of which `tokens` exist.
+    /// Calls use(token, channel, output), both counted from the first, for this lane's outputs.
     template <class Use>
     GDR_DEVICE void for_each(Use&& use) const {
 #pragma unroll
-      for (int n8 = 0; n8 < 2; ++n8) {
+      for (int b = 0; b < Blocks; ++b) {
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          use(8 * n8 + 2 * (lane % 4) + e % 2, lane / 4 + e / 2 * 8, x.c[n8][e]);
+        for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            use(16 * b + 8 * n8 + 2 * (lane % 4) + e % 2, lane / 4 + e / 2 * 8, x[b].c[n8][e]);
+          }
         }
       }
     }
@@ -171,15 +175,17 @@ class BlockChunked {
     const ChunkMode mode = chunk.mode[warp_];
     if constexpr (axis == GateAxis::value) scale_channels(chunk.factors.enter);
     if constexpr (axis == GateAxis::key) scale_keys(chunk.factors.enter);
-    const auto put_out = [&](int block, Accumulator& x) {
-      for_each_token(x, [&](float& o, int t) { o *= chunk.output_scale[16 * block + t]; });
-      output(Output{first + 16 * block, min(valid - 16 * block, 16), 16 * warp_, lane_, x});
+    const auto put_out = [&](int block, auto& x) {
+      constexpr int blocks = sizeof(x) / sizeof(Accumulator);
+      output(Output<blocks>{first + 16 * block, min(valid - 16 * block, 16 * blocks), 16 * warp_,
+                            lane_, storage_.outputs[warp_], x});
     };
     if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
       if (mode == ChunkMode::exact) {
         for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
-          Accumulator o;
-          run_span_exactly(n, block, o);
+          Accumulator o[1];
+          run_span_exactly(n, block, o[0]);
+          scale_outputs(chunk, block, o[0]);
           put_out(block, o);
         }
         return;
@@ -188,12 +194,12 @@ class BlockChunked {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     if constexpr (uses_warpgroups<Layer, Policy>) {
       if (GDR_LIKELY(!split_state_operand_ && warpgroup_is_divided(chunk))) {
-        run_divided<WarpgroupProducts<Layer, Policy>>(n, mode, valid, put_out);
+        run_divided<WarpgroupProducts<Layer, Policy>>(n, mode, put_out);
         return;
       }
     }
 #endif
-    run_divided<Alone>(n, mode, valid, put_out);
+    run_divided<Alone>(n, mode, put_out);
   }
 
   /// Whether all warps of this one's warpgroup go through the chunk in the same way.
@@ -206,7 +212,7 @@ class BlockChunked {
 
   /// A chunk as one span.
   template <class Products, class PutOut>
-  GDR_DEVICE void run_divided(int n, ChunkMode mode, int valid, PutOut& put_out) {
+  GDR_DEVICE void run_divided(int n, ChunkMode mode, PutOut& put_out) {
     const Prepared& chunk = storage_.prepared[n % 2];
     const auto& q = storage_.q[n % 3];
     const auto& k = storage_.k[n % 3];
@@ -245,16 +251,18 @@ class BlockChunked {
     }
 #pragma unroll
     for (int b = 0; b < token_blocks; ++b) {
-      if constexpr (axis == GateAxis::value) {
+      if constexpr (axis == GateAxis::value) {  // with the scale
         const Accumulator products = chunk.factors.products[warp_].load(b, lane_);
 #pragma unroll
         for (int n8 = 0; n8 < 2; ++n8) {
 #pragma unroll
           for (int e = 0; e < 4; ++e) o[b].c[n8][e] *= products.c[n8][e];
         }
+      } else {
+        scale_outputs(chunk, b, o[b]);
       }
-      if (16 * b < valid) put_out(b, o[b]);
     }
+    put_out(0, o);
     Products::wait_write(state_);
   }
 
@@ -286,6 +294,10 @@ class BlockChunked {
         }
       }
     }
+  }
+
+  GDR_DEVICE void scale_outputs(const Prepared& chunk, int block, Accumulator& o) const {
+    for_each_token(o, [&](float& x, int t) { x *= chunk.output_scale[16 * block + t]; });
   }
 
   /// S^T Q^T of 16 tokens.
@@ -329,13 +341,7 @@ class BlockChunked {
         Accumulator past, w, sums;
         float from_start[2] = {1.0f, 1.0f};
         read(n, block, past);
-        w.clear();
-        sums.clear();
-#pragma unroll
-        for (int t = 0; t < 16; ++t) {
-          if ((t & -span) != first) continue;
-          walk_token(chunk, block, t, a, v, w, from_start, past, sums);
-        }
+        walk_tokens(chunk, block, first, span, v, w, from_start, past, sums);
         add_tokens(first, span, past, sums, o);
 #pragma unroll
         for (Accumulator& s : state_) scale_rows(s, from_start[0], from_start[1]);
@@ -357,42 +363,68 @@ class BlockChunked {
     }
   }
 
-  /// Value gate, token t of a block: w_s <- a_t w_s for s < t, w_t = v_t; sums_t = p_ts w_s summed
-  /// over s; past_t times the gates from the span's start.
-  GDR_DEVICE void walk_token(const Prepared& chunk, int block, int t, const Accumulator& a,
-                             const Accumulator& v, Accumulator& w, float (&from_start)[2],
-                             Accumulator& past, Accumulator& sums) const {
-    const int owner = t % 8 / 2;
-    float p[2][2];
+  /// Value gate, the tokens t of a span in a block, in order: w_s <- a_t w_s for s < t, w_t = v_t;
+  /// sums_t = p_ts w_s summed over s; past_t times the gates from the span's start.
+  GDR_DEVICE void walk_tokens(const Prepared& chunk, int block, int first, int span,
+                              const Accumulator& v, Accumulator& w, float (&from_start)[2],
+                              Accumulator& past, Accumulator& sums) const {
+    w.clear();
 #pragma unroll
-    for (int n8 = 0; n8 < 2; ++n8) {
+    for (int t8 = 0; t8 < 2; ++t8) {
+      float share[2][8];  // of the sums: this lane's tokens s, [m8][t]
 #pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        p[n8][e] =
-            to_float(chunk.scores.at(16 * block + t, 16 * block + 8 * n8 + 2 * place() + e));
-      }
-    }
-#pragma unroll
-    for (int m8 = 0; m8 < 2; ++m8) {
-      const int own = 2 * m8 + t % 2;
-      const float gate = __shfl_sync(full_warp, a.c[t / 8][own], owner, 4);
-      from_start[m8] *= gate;
-      float sum[1] = {0.0f};
-#pragma unroll
-      for (int n8 = 0; n8 < 2; ++n8) {
+      for (int owner = 0; owner < 4; ++owner) {
+        // Gates of tokens 8 t8 + 2 owner + e for both of this lane's channels.
+        const uint4 bits = chunk.factors.products[warp_].data[block][t8][lane_ / 4 * 4 + owner];
+        const float gates[4] = {__uint_as_float(bits.x), __uint_as_float(bits.y),
+                                __uint_as_float(bits.z), __uint_as_float(bits.w)};
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-          float& w_s = w.c[n8][2 * m8 + e];
-          w_s *= gate;
-          if (n8 == t / 8 && e == t % 2 && place() == owner) w_s = v.c[n8][2 * m8 + e];
-          // Tokens after t have no weight yet, and a score that is 0.
-          sum[0] = fmaf(p[n8][e], w_s, sum[0]);
+          const int t = 8 * t8 + 2 * owner + e;
+          const bool is_here = (t & -span) == first;
+          const bool is_own = place() == owner;
+#pragma unroll
+          for (int m8 = 0; m8 < 2; ++m8) {
+            const float gate = is_here ? gates[2 * m8 + e] : 1.0f;
+            from_start[m8] *= gate;
+            if (is_own) past.c[t8][2 * m8 + e] *= from_start[m8];
+            share[m8][2 * owner + e] = 0.0f;
+          }
+#pragma unroll
+          for (int s8 = 0; s8 <= t8; ++s8) {
+            const float2 p = Operands::load_pair(&chunk.scores.at(
+                16 * block + t, 16 * block + 8 * s8, decltype(chunk.scores)::offset(0, 2 * place())));
+#pragma unroll
+            for (int m8 = 0; m8 < 2; ++m8) {
+              const float gate = is_here ? gates[2 * m8 + e] : 1.0f;
+              float* const w_s = &w.c[s8][2 * m8];
+              w_s[0] *= gate;
+              w_s[1] *= gate;
+              if (s8 == t8 && is_own && is_here) w_s[e] = v.c[s8][2 * m8 + e];
+              // Tokens s after t have no weight yet, and a score that is 0.
+              float& sum = share[m8][2 * owner + e];
+              sum = fmaf(p.x, w_s[0], sum);
+              sum = fmaf(p.y, w_s[1], sum);
+            }
+          }
         }
       }
-      sum_over_lanes<4>(sum);
-      if (place() == owner) {
-        past.c[t / 8][own] *= from_start[m8];
-        sums.c[t / 8][own] = sum[0];
+#pragma unroll
+      for (int m8 = 0; m8 < 2; ++m8) {
+        // Added over the four lanes, so that each keeps the sums of its own two tokens.
+        const bool upper = place() >= 2, odd = place() % 2 != 0;
+        float half[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const float kept = upper ? share[m8][4 + i] : share[m8][i];
+          half[i] = kept + __shfl_xor_sync(full_warp, upper ? share[m8][i] : share[m8][4 + i], 2);
+        }
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          const float kept = odd ? half[2 + e] : half[e];
+          sums.c[t8][2 * m8 + e] =
+              kept + __shfl_xor_sync(full_warp, odd ? half[e] : half[2 + e], 1);
+        }
       }
     }
   }

@@ -12,6 +12,18 @@
 GDR_NAMESPACE_BEGIN
 namespace detail {
 
+template <class T>
+GDR_DEVICE uint32_t pack_pair(float x, float y) {
+  PackedVector<T, 2> pair;
+  pair.set(0, from_float<T>(x));
+  pair.set(1, from_float<T>(y));
+  return pair.word[0];
+}
+template <>
+GDR_DEVICE uint32_t pack_pair<__nv_bfloat16>(float x, float y) {
+  return Bfloat16Operands::pack(x, y);
+}
+
 /// A block [16 channels][16 tokens] of 16-bit elements, transposed across the warp so that a lane
 /// has 8 neighbouring channels of one token: lane 4 g + p gets channels 8 (p % 2) on, of token
 /// g + 8 (p / 2).
@@ -24,10 +36,8 @@ GDR_DEVICE uint4 channels_of_token(const Accumulator& x, int lane) {
     uint32_t half[2];
 #pragma unroll
     for (int m8 = 0; m8 < 2; ++m8) {
-      PackedVector<T, 2> pair;
-      pair.set(0, from_float<T>(x.c[n8][2 * m8]));
-      pair.set(1, from_float<T>(x.c[n8][2 * m8 + 1]));
-      half[m8] = movmatrix(pair.word[0]);  // channels 8 m8 + 2 p, + 1 of token 8 n8 + g
+      // Channels 8 m8 + 2 p, + 1 of token 8 n8 + g.
+      half[m8] = movmatrix(pack_pair<T>(x.c[n8][2 * m8], x.c[n8][2 * m8 + 1]));
     }
     const uint32_t other = __shfl_xor_sync(full_warp, odd ? half[0] : half[1], 1);
     four[n8][0] = odd ? other : half[0];
@@ -45,19 +55,54 @@ GDR_DEVICE uint4 channels_of_token(const Accumulator& x, int lane) {
 /// Writes an output of BlockChunked to the target.
 template <class T, class Output>
 GDR_DEVICE void store_output(const TileTarget<T>& target, const Output& output) {
-  T* const first =
-      target.data + output.first_token * target.time_stride + output.first_channel;
+  constexpr int blocks = sizeof(output.x) / sizeof(Accumulator);
+  T* const first = target.data + output.first_token * target.time_stride + output.first_channel;
   const int channels = target.channels - output.first_channel;
   if constexpr (sizeof(T) == 2) {
     const auto address = reinterpret_cast<size_t>(first);
     const auto stride = static_cast<size_t>(target.time_stride) * sizeof(T);
     if (GDR_LIKELY((address | stride) % 16 == 0 && (channels >= 16 || channels % 8 == 0))) {
-      const uint4 piece = detail::channels_of_token<T>(output.x, output.lane);
-      const int token = output.lane / 4 + output.lane % 4 / 2 * 8;
       const int channel = output.lane % 2 * 8;
-      if (token < output.tokens && channel < channels) {
-        *reinterpret_cast<uint4*>(first + token * target.time_stride + channel) = piece;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+      // Transposed through shared memory.
+      __syncwarp();  // what the warp put there before has been read
+#pragma unroll
+      for (int b = 0; b < blocks; ++b) {
+        uint32_t pairs[4];  // [token half][channel half]
+#pragma unroll
+        for (int m = 0; m < 4; ++m) {
+          pairs[m] = detail::pack_pair<T>(output.x[b].c[m / 2][m % 2 * 2],
+                                          output.x[b].c[m / 2][m % 2 * 2 + 1]);
+        }
+        using Staging = stdx::remove_reference_t<decltype(output.staging)>;
+        const int lane_offset =
+            Staging::offset(output.lane % 8 + output.lane / 16 * 8, output.lane / 8 % 2 * 8);
+        stmatrix_transposed(output.staging.address(16 * b, 0, lane_offset), pairs);
       }
+      __syncwarp();
+      const int lane_token = output.lane / 2;
+      T* to = first + lane_token * target.time_stride + channel;
+#pragma unroll
+      for (int b = 0; b < blocks; ++b) {
+        using Staging = stdx::remove_reference_t<decltype(output.staging)>;
+        const uint4 piece = *reinterpret_cast<const uint4*>(
+            &output.staging.at(16 * b, 0, Staging::offset(lane_token, channel)));
+        if (16 * b + lane_token < output.tokens && channel < channels) {
+          *reinterpret_cast<uint4*>(to) = piece;
+        }
+        to += 16 * target.time_stride;
+      }
+#else
+      const int lane_token = output.lane / 4 + output.lane % 4 / 2 * 8;
+#pragma unroll
+      for (int b = 0; b < blocks; ++b) {
+        const uint4 piece = detail::channels_of_token<T>(output.x[b], output.lane);
+        const int token = 16 * b + lane_token;
+        if (token < output.tokens && channel < channels) {
+          *reinterpret_cast<uint4*>(first + token * target.time_stride + channel) = piece;
+        }
+      }
+#endif
       return;
     }
   }

@@ -16,7 +16,9 @@ GDR_NAMESPACE_BEGIN
 /// addresses that are multiples of 1024.
 template <class T, int Rows, int Columns>
 struct alignas(1024) SwizzledTile {
+  using Element = T;
   static constexpr int rows = Rows;
+  static constexpr int columns = Columns;
   static constexpr int row_bytes = Columns * static_cast<int>(sizeof(T));
   static_assert(row_bytes % 32 == 0, "a row is whole units of 32 bytes");
   static constexpr int panel_bytes = row_bytes % 128 == 0 ? 128 : row_bytes % 64 == 0 ? 64 : 32;

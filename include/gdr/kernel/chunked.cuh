@@ -42,7 +42,7 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(),
     const TileTarget<typename Layer::Element> o{rows.data + problem.first_column, rows.time_stride,
                                                 span.value_dim - problem.first_column};
     const bool has_o = args.o.data != nullptr;
-    block.walk(span, [&](const typename Block::Output& output) {
+    block.walk(span, [&](const auto& output) {
       if (has_o) store_output(o, output);
     });
     store_state(block, args.final_state, problem.sequence, span);

@@ -39,6 +39,19 @@ GDR_DEVICE uint32_t movmatrix(uint32_t r) {
   return transposed;
 }
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+inline constexpr bool has_stmatrix = true;
+/// The reverse of ldmatrix_transposed.
+GDR_DEVICE void stmatrix_transposed(uint32_t row_address, const uint32_t (&r)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                   row_address),
+               "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+               : "memory");
+}
+#else
+inline constexpr bool has_stmatrix = false;
+#endif
+
 /// c += a b with a 16 x 16, b 16 x 8 in bfloat16, c 16 x 8 in float: c[0], c[1] are elements
 /// (g, 2 p), (g, 2 p + 1) and c[2], c[3] those of row g + 8.
 GDR_DEVICE void mma_bf16(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
@@ -86,6 +99,11 @@ GDR_DEVICE void copy_async_16(uint32_t target, const void* source, int valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(source),
                "r"(valid)
                : "memory");
+}
+
+/// The same of 16 bytes that are there.
+GDR_DEVICE void copy_async_16(uint32_t target, const void* source) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(source) : "memory");
 }
 
 /// Closes this thread's group of copies started so far.

@@ -103,10 +103,13 @@ struct Bfloat16Operands {
     mma_bf16(acc.c[0], a.r, b.r[0], b.r[1]);
     mma_bf16(acc.c[1], a.r, b.r[2], b.r[3]);
   }
-  /// Writes elements 2 p, 2 p + 1 of a row.
-  template <class Tile>
-  static GDR_DEVICE void store_pair(Tile& tile, int row, int column, float x, float y) {
-    *reinterpret_cast<uint32_t*>(&tile.at(row, column)) = pack(x, y);
+  /// Writes two neighbouring elements.
+  static GDR_DEVICE void store_pair(Stored* at, float x, float y) {
+    *reinterpret_cast<uint32_t*>(at) = pack(x, y);
+  }
+  static GDR_DEVICE float2 load_pair(const Stored* at) {
+    const uint32_t pair = *reinterpret_cast<const uint32_t*>(at);
+    return make_float2(low(pair), high(pair));
   }
 };
 
@@ -239,9 +242,11 @@ struct Tf32Operands {
       }
     }
   }
-  template <class Tile>
-  static GDR_DEVICE void store_pair(Tile& tile, int row, int column, float x, float y) {
-    *reinterpret_cast<float2*>(&tile.at(row, column)) = make_float2(x, y);
+  static GDR_DEVICE void store_pair(Stored* at, float x, float y) {
+    *reinterpret_cast<float2*>(at) = make_float2(x, y);
+  }
+  static GDR_DEVICE float2 load_pair(const Stored* at) {
+    return *reinterpret_cast<const float2*>(at);
   }
 
  private:
