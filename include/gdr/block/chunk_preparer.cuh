@@ -7,11 +7,12 @@
 /// the state: scores q k^T, gate products and weighted values.
 
 #include <gdr/block/chunk_loader.cuh>
-#include <gdr/block/chunk_products.cuh>
+#include <gdr/block/warpgroup_products.cuh>
 #include <gdr/thread/barrier.cuh>
 #include <gdr/thread/chunk_range.hpp>
 #include <gdr/thread/decay.hpp>
 #include <gdr/thread/lanes.cuh>
+#include <gdr/thread/special_registers.cuh>
 
 GDR_NAMESPACE_BEGIN
 
@@ -61,7 +62,7 @@ class ChunkPreparer {
       }
     }
     if constexpr (has_gate_tile) {
-      for (int c = thread; c < Extents::gate_width; c += threads) storage_.scratch.leave[c] = 1.0f;
+      for (int c = thread; c < Extents::gate_width; c += threads) storage_.scratch.leave[1][c] = 1.0f;
     }
   }
 
@@ -87,6 +88,7 @@ class ChunkPreparer {
 
   /// Prepares chunk n, when chunk n + 1 has been asked for and none after it.
   GDR_DEVICE void prepare(int n) {
+    forget_places();
     wait_for_copies<1>();
     if constexpr (uses_warpgroups<Layer, Policy>) publish_to_async_proxy();
     if constexpr (axis == GateAxis::head) {
@@ -102,23 +104,31 @@ class ChunkPreparer {
     } else if (thread_ < tokens) {
       prepared.output_scale[thread_] = span_.scale;
     }
-    if constexpr (axis == GateAxis::key) weigh_keys(n);
+    ChunkMode mode = ChunkMode::divided;
+    if constexpr (axis == GateAxis::key) mode = weigh_keys(n);
     if constexpr (axis == GateAxis::head) make_decays(prepared);
     if constexpr (axis == GateAxis::key && uses_warpgroups<Layer, Policy>) publish_to_async_proxy();
     if (axis == GateAxis::key || axis == GateAxis::head || span_.qk_l2norm) meet();
+    mode = weigh_values(n, mode);
+    if (thread_ == 0) prepared.mode = mode;
+    if (!(axis == GateAxis::key && mode == ChunkMode::exact)) {  // else made beside the weights
 #pragma unroll
-    for (int first = 0; first < token_blocks + Extents::channel_groups; first += warps) {
-      const int item = first + warp_;
-      if (item < token_blocks) {
-        make_scores(n, item);
-      } else if (item < token_blocks + Extents::channel_groups) {
-        weigh_values(n, item - token_blocks);
+      for (int block = 0; block < token_blocks; block += warps) {
+        if (block + warp_ < token_blocks) make_scores(n, block + warp_);
       }
     }
     if constexpr (uses_warpgroups<Layer, Policy>) publish_to_async_proxy();
   }
 
  private:
+  /// Addresses depend on the thread's number alone. They are to be made anew in each chunk: made
+  /// once, they would take more registers than there are.
+  GDR_DEVICE void forget_places() {
+    thread_ = opaque(thread_);
+    warp_ = thread_ / 32;
+    lane_ = thread_ % 32;
+  }
+
   static GDR_DEVICE void meet() { sync_threads<barrier_prepare, threads>(); }
   GDR_DEVICE int group() const { return lane_ / 4; }
   GDR_DEVICE int place() const { return lane_ % 4; }
@@ -178,11 +188,22 @@ class ChunkPreparer {
                                   Accumulator (&p)[token_blocks]) const {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     using Together = WarpgroupProducts<Layer, Policy>;
-    if constexpr (uses_warpgroups<Layer, Policy> && Together::has_scores) {
-      return Together::scores(q, k, t_block, lane_, p);
-    }
+    constexpr bool together = uses_warpgroups<Layer, Policy> && Together::has_scores;
+    if constexpr (together) Together::scores(q, k, p);
+#else
+    constexpr bool together = false;
 #endif
-    WarpProducts<Layer, Policy>::scores(q, k, t_block, lane_, p);
+    if constexpr (!together) {
+#pragma unroll 2
+      for (int i = 0; i < key_width; i += 16) {
+        const Operand a = Operands::load_a(q, 16 * t_block, i, lane_);
+#pragma unroll
+        for (int s = 0; s < token_blocks; ++s) {
+          if (s > t_block) break;
+          Operands::multiply_add(p[s], a, Operands::load_b_transposed(k, 16 * s, i, lane_));
+        }
+      }
+    }
   }
 
   /// scores[t][s] = q_t . k_s for s <= t, else 0, of 16 tokens t; under a head gate times the gates
@@ -190,36 +211,61 @@ class ChunkPreparer {
   GDR_DEVICE void make_scores(int n, int t_block) {
     const auto& q = storage_.q[n % 3];
     const auto& k = storage_.k[n % 3];
-    Prepared& prepared = storage_.prepared[n % 2];
-    if constexpr (axis == GateAxis::key) {
-      if (prepared.mode[0] == ChunkMode::exact) return;  // made beside the exact weights
-    }
+    auto& scores = storage_.prepared[n % 2].scores;
     Accumulator p[token_blocks];
 #pragma unroll
-    for (int s_block = 0; s_block < token_blocks; ++s_block) p[s_block].clear();
+    for (Accumulator& x : p) x.clear();
     multiply_scores(q, k, t_block, p);
-    const int lane_offset = decltype(prepared.scores)::offset(group(), 2 * place());
+    const int lane_offset = stdx::remove_reference_t<decltype(scores)>::offset(group(), 2 * place());
 #pragma unroll
     for (int s_block = 0; s_block < token_blocks; ++s_block) {
       if (s_block > t_block) break;
+      if constexpr (axis == GateAxis::head) decay_scores(t_block, s_block, p[s_block]);
+      if (s_block == t_block) {
+        // By select: a score that is not finite must not reach an earlier token.
+#pragma unroll
+        for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            const int t = group() + e / 2 * 8, s = 8 * n8 + 2 * place() + e % 2;
+            if (s > t) p[s_block].c[n8][e] = 0.0f;
+          }
+        }
+      }
 #pragma unroll
       for (int n8 = 0; n8 < 2; ++n8) {
 #pragma unroll
         for (int m8 = 0; m8 < 2; ++m8) {
-          const int t = 16 * t_block + 8 * m8 + group();
-          const int s = 16 * s_block + 8 * n8 + 2 * place();
-          float x = p[s_block].c[n8][2 * m8];
-          float y = p[s_block].c[n8][2 * m8 + 1];
-          if constexpr (axis == GateAxis::head) {
-            const auto d = *reinterpret_cast<const float2*>(&storage_.scratch.decay[t][s]);
-            x *= d.x;
-            y *= d.y;
-          }
-          // By select: a score that is not finite must not reach an earlier token.
           Operands::store_pair(
-              &prepared.scores.at(16 * t_block + 8 * m8, 16 * s_block + 8 * n8, lane_offset),
-              s <= t ? x : 0.0f, s + 1 <= t ? y : 0.0f);
+              &scores.at(16 * t_block + 8 * m8, 16 * s_block + 8 * n8, lane_offset),
+              p[s_block].c[n8][2 * m8], p[s_block].c[n8][2 * m8 + 1]);
         }
+      }
+    }
+  }
+
+  /// Head gate: scores of two blocks of tokens times the gates after s up to and with t.
+  GDR_DEVICE void decay_scores(int t_block, int s_block, Accumulator& p) const {
+    const auto& scratch = storage_.scratch;
+    const auto pair = [](const float* at) { return *reinterpret_cast<const float2*>(at); };
+    float between = 1.0f;
+    for (int b = s_block + 1; b < t_block; ++b) between *= scratch.whole_block[b];
+#pragma unroll
+    for (int m8 = 0; m8 < 2; ++m8) {
+      const int t = 16 * t_block + 8 * m8 + group();
+      const float up_to_t = between * scratch.from_block[t];
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+        const int s = 8 * n8 + 2 * place();
+        float2 d;
+        if (s_block == t_block) {
+          d = pair(&scratch.within[t][s]);
+        } else {
+          d = pair(&scratch.to_block_end[16 * s_block + s]);
+          d = make_float2(d.x * up_to_t, d.y * up_to_t);
+        }
+        p.c[n8][2 * m8] *= d.x;
+        p.c[n8][2 * m8 + 1] *= d.y;
       }
     }
   }
@@ -283,116 +329,186 @@ class ChunkPreparer {
     }
   }
 
-  /// The values of a group of 16 channels as operands, weighted as the axis wants it.
-  GDR_DEVICE void weigh_values(int n, int c) {
+  // --- Values, in items of 16 channels and half a chunk: before its centre, and after it. ---
+
+  static constexpr int centre_block = Extents::centre / 16;
+  static constexpr int half_blocks = token_blocks - centre_block;  // the second is never smaller
+  static constexpr int items = 2 * Extents::channel_groups;
+  static constexpr int items_per_warp = (items + warps - 1) / warps;
+
+  struct Item {
+    int group;
+    bool second_half;
+    GDR_DEVICE int first_block() const { return second_half ? centre_block : 0; }
+    GDR_DEVICE int blocks() const { return second_half ? token_blocks - centre_block : centre_block; }
+  };
+  GDR_DEVICE Item item(int i) const {
+    const int number = i * warps + warp_;
+    return {number / 2, number % 2 != 0};
+  }
+  GDR_DEVICE bool exists(const Item& item) const { return item.group < Extents::channel_groups; }
+
+  /// Makes the weighted values of chunk n, and says how the state is to go through it.
+  GDR_DEVICE ChunkMode weigh_values(int n, ChunkMode mode) {
     if constexpr (axis == GateAxis::value) {
-      weigh_values_by_gate(n, c);
-      return;
-    }
-    Prepared& prepared = storage_.prepared[n % 2];
-    float zero = 0.0f;
+      WeightedValues weighted[items_per_warp];
+      bool in_range = true;
 #pragma unroll
-    for (int b = 0; b < token_blocks; ++b) {
-      Accumulator v = load_values(n, c, b);
+      for (int i = 0; i < items_per_warp; ++i) {
+        if (exists(item(i))) in_range = weigh(n, item(i), weighted[i]) && in_range;
+      }
+      if (any_of_threads<barrier_prepare, threads>(!in_range)) mode = ChunkMode::exact;
+#pragma unroll
+      for (int i = 0; i < items_per_warp; ++i) {
+        if (!exists(item(i))) continue;
+        if (GDR_LIKELY(mode == ChunkMode::divided)) {
+          store(n, item(i), weighted[i]);
+        } else {
+          store_unweighted(n, item(i));
+        }
+      }
+      return mode;
+    } else {
+      float zero = 0.0f;
+#pragma unroll
+      for (int i = 0; i < items_per_warp; ++i) {
+        if (exists(item(i))) store_plain(n, item(i), zero);
+      }
+      const bool finite = !any_of_threads<barrier_prepare, threads>(!(zero == 0.0f));
+      return finite || mode == ChunkMode::exact ? mode : ChunkMode::causal;
+    }
+  }
+
+  /// Other axes: the values as they are, and under a head gate also times the gates after them.
+  /// `zero` becomes NaN where one is not finite.
+  GDR_DEVICE void store_plain(int n, const Item& item, float& zero) {
+    Prepared& prepared = storage_.prepared[n % 2];
+#pragma unroll
+    for (int i = 0; i < half_blocks; ++i) {
+      if (i >= item.blocks()) break;
+      const int b = item.first_block() + i;
+      Accumulator v = load_values(n, item.group, b);
       for_each_token(v, b, [&](float& x, int, int) { zero = fmaf(x, 0.0f, zero); });
-      prepared.values[c].store(b, lane_, Operands::to_a(v));
+      prepared.values[item.group].store(b, lane_, Operands::to_a(v));
       if constexpr (axis == GateAxis::head) {
-        for_each_token(v, b, [&](float& x, int t, int) { x *= storage_.scratch.decay[tokens - 1][t]; });
-        prepared.factors.decayed[c].store(b, lane_, Operands::to_a(v));
+        for_each_token(v, b, [&](float& x, int t, int) { x *= storage_.scratch.to_end[t]; });
+        prepared.factors.decayed[item.group].store(b, lane_, Operands::to_a(v));
       }
     }
-    const bool finite = __all_sync(full_warp, zero == 0.0f);
-    if constexpr (axis == GateAxis::key) {
-      if (prepared.mode[c] == ChunkMode::exact) return;
+  }
+
+  /// Value gate: w_s = v_s / r_s with r_s the gate product outward from the chunk's centre.
+  struct WeightedValues {
+    Operand w[half_blocks];
+    Accumulator products[half_blocks];  // r_t times the outputs' scale
+    float whole[2];                     // the half's product, by upper and lower channels
+  };
+
+  /// Whether the products may be divided by, in this warp's part.
+  GDR_DEVICE bool weigh(int n, const Item& item, WeightedValues& weighted) {
+    Accumulator(&product)[half_blocks] = weighted.products;  // first the gates
+#pragma unroll
+    for (int i = 0; i < half_blocks; ++i) {
+      if (i < item.blocks()) product[i] = load_gates(n, item.group, item.first_block() + i);
     }
-    if (lane_ == 0) prepared.mode[c] = finite ? ChunkMode::divided : ChunkMode::causal;
+    if (item.second_half) {
+      multiply_up_to<true>(product, weighted.whole);
+    } else {
+      multiply_up_to<false>(product, weighted.whole);
+    }
+    DivisionRange range;
+    range.add(weighted.whole[0]);
+    range.add(weighted.whole[1]);
+#pragma unroll
+    for (int i = 0; i < half_blocks; ++i) {
+      if (i >= item.blocks()) break;
+      const int b = item.first_block() + i;
+      Accumulator v = load_values(n, item.group, b);
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          float& r = product[i].c[n8][e];
+          range.add(r);
+          const float inverse = fast_reciprocal(r);
+          v.c[n8][e] *= item.second_half ? inverse : r;
+          range.add_scaled(v.c[n8][e]);
+          if (!item.second_half) r = inverse;
+        }
+      }
+      for_each_token(product[i], b, [&](float& r, int t, int) { r *= output_scale(n, t); });
+      weighted.w[i] = Operands::to_a(v);
+    }
+    return range.holds();
+  }
+
+  /// Gates to products: of the tokens after one up to the half's end, or, `Forward`, from the half's
+  /// start up to and with a token.
+  template <bool Forward>
+  GDR_DEVICE void multiply_up_to(Accumulator (&product)[half_blocks], float (&whole)[2]) const {
+    constexpr int eights = 2 * (Forward ? token_blocks - centre_block : centre_block);
+#pragma unroll
+    for (int m8 = 0; m8 < 2; ++m8) {
+      float base = 1.0f;
+#pragma unroll
+      for (int i = 0; i < eights; ++i) {
+        const int eight = Forward ? i : eights - 1 - i;
+        float* const pair = &product[eight / 2].c[eight % 2][2 * m8];
+        const QuadProducts quad(pair[0] * pair[1], place());
+        if (Forward) {
+          pair[0] *= base * quad.before;
+          pair[1] *= pair[0];
+        } else {
+          const float second = pair[1];
+          pair[1] = base * quad.after;
+          pair[0] = pair[1] * second;
+        }
+        base *= quad.all;
+      }
+      whole[m8] = base;
+    }
   }
 
   GDR_DEVICE float output_scale(int n, int t) const {
     return GDR_LIKELY(!span_.qk_l2norm) ? span_.scale : storage_.prepared[n % 2].output_scale[t];
   }
 
-  /// Value gate: w_s = v_s / r_s with r_s the gate product outward from the chunk's centre; where
-  /// that may not be divided by, values and gates as they are. The products it leaves for the outputs
-  /// have the outputs' scale with them.
-  GDR_DEVICE void weigh_values_by_gate(int n, int c) {
-    constexpr int centre_block = Extents::centre / 16;
+  GDR_DEVICE void store(int n, const Item& item, const WeightedValues& weighted) {
     Prepared& prepared = storage_.prepared[n % 2];
-    const int channel = 16 * c + group();
-    Accumulator product[token_blocks];  // first the gates
 #pragma unroll
-    for (int b = 0; b < token_blocks; ++b) product[b] = load_gates(n, c, b);
-    float enter[2], leave[2];
+    for (int i = 0; i < half_blocks; ++i) {
+      if (i >= item.blocks()) break;
+      const int b = item.first_block() + i;
+      prepared.values[item.group].store(b, lane_, weighted.w[i]);
+      prepared.factors.products[item.group].store(b, lane_, weighted.products[i]);
+    }
+    store_whole(n, item, weighted.whole);
+  }
+  /// Values and gates, for a chunk that is gone through exactly.
+  GDR_DEVICE void store_unweighted(int n, const Item& item) {
+    Prepared& prepared = storage_.prepared[n % 2];
+#pragma unroll 1
+    for (int i = 0; i < item.blocks(); ++i) {
+      const int b = item.first_block() + i;
+      prepared.values[item.group].store(b, lane_, Operands::to_a(load_values(n, item.group, b)));
+      prepared.factors.products[item.group].store(b, lane_, load_gates(n, item.group, b));
+    }
+    store_whole(n, item, {1.0f, 1.0f});
+  }
+  /// What the state is multiplied by before the chunk, with what is due from the one before; and
+  /// after it.
+  GDR_DEVICE void store_whole(int n, const Item& item, const float (&whole)[2]) {
+    if (place() != 0) return;
+    auto& scratch = storage_.scratch;
 #pragma unroll
     for (int m8 = 0; m8 < 2; ++m8) {
-      float base = 1.0f;  // after the token up to the centre
-#pragma unroll
-      for (int eight = 2 * centre_block - 1; eight >= 0; --eight) {
-        float* const pair = &product[eight / 2].c[eight % 2][2 * m8];
-        const QuadProducts quad(pair[0] * pair[1], place());
-        const float second = pair[1];
-        pair[1] = base * quad.after;
-        pair[0] = pair[1] * second;
-        base *= quad.all;
-      }
-      enter[m8] = base;
-      base = 1.0f;  // from the centre up to and with the token
-#pragma unroll
-      for (int eight = 2 * centre_block; eight < 2 * token_blocks; ++eight) {
-        float* const pair = &product[eight / 2].c[eight % 2][2 * m8];
-        const QuadProducts quad(pair[0] * pair[1], place());
-        pair[0] *= base * quad.before;
-        pair[1] *= pair[0];
-        base *= quad.all;
-      }
-      leave[m8] = base;
-    }
-    DivisionRange range;
-    range.add(enter[0]);
-    range.add(enter[1]);
-    Operand w[token_blocks];
-#pragma unroll
-    for (int b = 0; b < token_blocks; ++b) {
-      Accumulator v = load_values(n, c, b);
-#pragma unroll
-      for (int n8 = 0; n8 < 2; ++n8) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          float& r = product[b].c[n8][e];
-          range.add(r);
-          const float inverse = fast_reciprocal(r);
-          v.c[n8][e] *= b < centre_block ? r : inverse;
-          range.add_scaled(v.c[n8][e]);
-          if (b < centre_block) r = inverse;
-          r *= output_scale(n, 16 * b + 8 * n8 + 2 * place() + e % 2);
-        }
-      }
-      w[b] = Operands::to_a(v);
-    }
-    const bool divided = __all_sync(full_warp, range.holds());
-    if (GDR_LIKELY(divided)) {
-#pragma unroll
-      for (int b = 0; b < token_blocks; ++b) {
-        prepared.values[c].store(b, lane_, w[b]);
-        prepared.factors.products[c].store(b, lane_, product[b]);
-      }
-    } else {
-      for (int b = 0; b < token_blocks; ++b) {
-        prepared.values[c].store(b, lane_, Operands::to_a(load_values(n, c, b)));
-        prepared.factors.products[c].store(b, lane_, load_gates(n, c, b));
+      const int j = 16 * item.group + group() + 8 * m8;
+      if (item.second_half) {
+        scratch.leave[n % 2][j] = whole[m8];
+      } else {
+        storage_.prepared[n % 2].factors.enter[j] = scratch.leave[(n + 1) % 2][j] * whole[m8];
       }
     }
-    float* const pending = &storage_.scratch.leave[channel];
-    const float before[2] = {pending[0], pending[8]};
-    __syncwarp();
-    if (place() == 0) {
-#pragma unroll
-      for (int m8 = 0; m8 < 2; ++m8) {
-        prepared.factors.enter[channel + 8 * m8] = divided ? before[m8] * enter[m8] : before[m8];
-        pending[8 * m8] = divided ? leave[m8] : 1.0f;
-      }
-    }
-    if (lane_ == 0) prepared.mode[c] = divided ? ChunkMode::divided : ChunkMode::exact;
   }
 
   /// Products over the four lanes of a group.
@@ -411,21 +527,34 @@ class ChunkPreparer {
     }
   };
 
-  /// Head gate: decay[t][s] by running products, and from_start[t].
+  /// Head gate: products by blocks of 16 tokens, then over the chunk.
   GDR_DEVICE void make_decays(Prepared& prepared) {
+    meet();  // the gates are there
     auto& scratch = storage_.scratch;
+    const int block = thread_ / 16, s = thread_ % 16;
     if (thread_ < tokens) {
-      float product = 1.0f;
-      for (int t = 0; t < tokens; ++t) {
-        product = t > thread_ ? product * scratch.gate[t] : 1.0f;
-        if (t >= thread_) scratch.decay[t][thread_] = product;
+      float from_block = 1.0f, after = 1.0f;
+#pragma unroll
+      for (int t = 0; t < 16; ++t) {
+        const float gate = scratch.gate[16 * block + t];
+        if (t > s) after *= gate;
+        if (t <= s) from_block *= gate;
+        scratch.within[16 * block + t][s] = after;  // t < s: not used
       }
-    } else if (thread_ == tokens) {
-      float product = 1.0f;
-      for (int t = 0; t < tokens; ++t) {
-        product *= scratch.gate[t];
-        prepared.factors.from_start[t] = product;
+      scratch.to_block_end[thread_] = after;
+      scratch.from_block[thread_] = from_block;
+      if (s == 15) scratch.whole_block[block] = from_block;
+    }
+    meet();
+    if (thread_ < tokens) {
+      float before = scratch.from_block[thread_], after = scratch.to_block_end[thread_];
+#pragma unroll
+      for (int b = 0; b < token_blocks; ++b) {
+        if (b < block) before *= scratch.whole_block[b];
+        if (b > block) after *= scratch.whole_block[b];
       }
+      prepared.factors.from_start[thread_] = before;
+      scratch.to_end[thread_] = after;
     }
   }
 
@@ -446,14 +575,16 @@ class ChunkPreparer {
   }
   /// Two neighbouring elements of a tile.
   template <class Tile>
-  static GDR_DEVICE float2 load_pair(const Tile& tile, int row, int column) {
+  static GDR_DEVICE float2 load_pair(const Tile& tile, int row, int lane_row, int column) {
     using T = stdx::remove_cv_t<stdx::remove_reference_t<decltype(tile.data[0])>>;
     PackedVector<T, 2> pair;
-    memcpy(pair.word, &tile.at(row, 0, Tile::offset(0, column)), sizeof(pair.word));
+    memcpy(pair.word, &tile.at(row, 0, Tile::offset(lane_row, column)), sizeof(pair.word));
     return make_float2(pair.get(0), pair.get(1));
   }
-  GDR_DEVICE float2 key_factors(int n, int t, int channel) const {
-    float2 a = load_pair(storage_.scratch.gate[n % 2], t, channel);
+  /// Factors of token t; `lane_t` is the part of it that differs between threads.
+  GDR_DEVICE float2 key_factors(int n, int t, int channel, int lane_t = 0) const {
+    float2 a = load_pair(storage_.scratch.gate[n % 2], t, lane_t, channel);
+    t += lane_t;
     const bool valid = t < valid_tokens(n);
     a.x = valid && channel < span_.key_dim ? factor(a.x, channel) : 1.0f;
     a.y = valid && channel + 1 < span_.key_dim ? factor(a.y, channel + 1) : 1.0f;
@@ -462,8 +593,7 @@ class ChunkPreparer {
   static GDR_DEVICE float2 product(float2 x, float2 y) { return make_float2(x.x * y.x, x.y * y.y); }
 
   /// q and k weighted in place: by division where the range allows it.
-  GDR_DEVICE void weigh_keys(int n) {
-    constexpr int centre_block = Extents::centre / 16;
+  GDR_DEVICE ChunkMode weigh_keys(int n) {
     Prepared& prepared = storage_.prepared[n % 2];
     auto& scratch = storage_.scratch;
     const KeyPiece piece = key_piece();
@@ -475,14 +605,14 @@ class ChunkPreparer {
       if (after_centre) {
 #pragma unroll
         for (int t = 0; t < 16; ++t) {
-          running = product(running, key_factors(n, first + t, piece.channel));
+          running = product(running, key_factors(n, t, piece.channel, first));
           products[t] = running;
         }
       } else {
 #pragma unroll
         for (int t = 15; t >= 0; --t) {
           products[t] = running;
-          running = product(running, key_factors(n, first + t, piece.channel));
+          running = product(running, key_factors(n, t, piece.channel, first));
         }
       }
       *reinterpret_cast<float2*>(&scratch.segment[piece.segment][piece.channel]) = running;
@@ -499,13 +629,13 @@ class ChunkPreparer {
       const float2 whole = product(base, segment(piece.segment));
       range.add(whole.x);
       range.add(whole.y);
-      const int lane_offset = QTile::offset(0, piece.channel);
+      const int lane_offset = QTile::offset(first, piece.channel);
 #pragma unroll
       for (int t = 0; t < 16; ++t) {
         const float2 along = product(base, products[t]);
         const float2 inverse = make_float2(fast_reciprocal(along.x), fast_reciprocal(along.y));
-        Stored* const q_at = &storage_.q[n % 3].at(first + t, 0, lane_offset);
-        Stored* const k_at = &storage_.k[n % 3].at(first + t, 0, lane_offset);
+        Stored* const q_at = &storage_.q[n % 3].at(t, 0, lane_offset);
+        Stored* const k_at = &storage_.k[n % 3].at(t, 0, lane_offset);
         const float2 q = product(Operands::load_pair(q_at), after_centre ? along : inverse);
         const float2 k = product(Operands::load_pair(k_at), after_centre ? inverse : along);
         Operands::store_pair(q_at, q.x, q.y);
@@ -519,27 +649,25 @@ class ChunkPreparer {
       }
     }
     const bool exact = any_of_threads<barrier_prepare, threads>(!range.holds());
-    if (thread_ < Extents::channel_groups) {
-      prepared.mode[thread_] = exact ? ChunkMode::exact : ChunkMode::divided;
-    }
     if (exact) {
       reload_keys(n);
       weigh_keys_exactly(n, piece);
-      return;
+      return ChunkMode::exact;
     }
     if (piece.segment == 0) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const int i = piece.channel + e;
-        float enter = scratch.leave[i], leave = 1.0f;
+        float enter = scratch.leave[(n + 1) % 2][i], leave = 1.0f;
 #pragma unroll
         for (int s = 0; s < token_blocks; ++s) {
           (s < centre_block ? enter : leave) *= scratch.segment[s][i];
         }
         prepared.factors.enter[i] = enter;
-        scratch.leave[i] = leave;
+        scratch.leave[n % 2][i] = leave;
       }
     }
+    return ChunkMode::divided;
   }
 
   /// q and k of chunk n anew, as they were before they were weighted.
@@ -570,7 +698,7 @@ class ChunkPreparer {
         int weight[2] = {0, 0};
         for (int t = 0; t < 16; ++t) {
           if ((t & (span - 1)) == 0) weight[0] = weight[1] = 0;
-          const float2 a = key_factors(n, first + t, piece.channel);
+          const float2 a = key_factors(n, t, piece.channel, first);
           weight[0] += gate_weight(a.x);
           weight[1] += gate_weight(a.y);
           too_long = too_long || weight[0] > max_span_weight || weight[1] > max_span_weight;
@@ -587,8 +715,8 @@ class ChunkPreparer {
     float2 from_start = make_float2(1.0f, 1.0f);
     for (int t = first; t < first + 16; ++t) {
       if ((t & (span - 1)) == 0) from_start = make_float2(1.0f, 1.0f);
-      from_start = product(from_start, key_factors(n, t, piece.channel));
-      const float2 q = product(load_pair(storage_.q[n % 3], t, piece.channel), from_start);
+      from_start = product(from_start, key_factors(n, 0, piece.channel, t));
+      const float2 q = product(load_pair(storage_.q[n % 3], 0, t, piece.channel), from_start);
       Operands::store_pair(&storage_.q[n % 3].at(t, piece.channel), q.x, q.y);
       if ((t & (span - 1)) == span - 1) {
         *reinterpret_cast<float2*>(&prepared.factors.leave[t >> span_bits][piece.channel]) = from_start;
@@ -597,15 +725,16 @@ class ChunkPreparer {
     float2 to_end = make_float2(1.0f, 1.0f);
     for (int t = first + 15; t >= first; --t) {
       if ((t & (span - 1)) == span - 1) to_end = make_float2(1.0f, 1.0f);
-      const float2 k = product(load_pair(storage_.k[n % 3], t, piece.channel), to_end);
+      const float2 k = product(load_pair(storage_.k[n % 3], 0, t, piece.channel), to_end);
       Operands::store_pair(&storage_.k[n % 3].at(t, piece.channel), k.x, k.y);
-      to_end = product(to_end, key_factors(n, t, piece.channel));
+      to_end = product(to_end, key_factors(n, 0, piece.channel, t));
     }
     if (piece.segment == 0) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        prepared.factors.enter[piece.channel + e] = storage_.scratch.leave[piece.channel + e];
-        storage_.scratch.leave[piece.channel + e] = 1.0f;
+        const int i = piece.channel + e;
+        prepared.factors.enter[i] = storage_.scratch.leave[(n + 1) % 2][i];
+        storage_.scratch.leave[n % 2][i] = 1.0f;
       }
     }
     if (thread_ == 0) prepared.span = span;

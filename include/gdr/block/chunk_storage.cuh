@@ -111,7 +111,7 @@ struct PreparedChunk {
       values[Extents::channel_groups];  // w, as the operand W^T
   ChunkFactors<Extents> factors;
   alignas(16) float output_scale[Extents::tokens];
-  ChunkMode mode[Extents::channel_groups];
+  ChunkMode mode;
   int span;  // tokens, of an exact chunk under a key gate
 };
 
@@ -121,19 +121,24 @@ struct ChunkScratch {};
 template <class Extents>
 struct ChunkScratch<Extents, GateAxis::value> {
   SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::columns> gate[2];
-  float leave[Extents::columns];  // what the state is multiplied by after the last chunk
+  float leave[2][Extents::columns];  // what the state is multiplied by after a chunk, by its parity
 };
 template <class Extents>
 struct ChunkScratch<Extents, GateAxis::key> {
   SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::key_width> gate[2];
-  float leave[Extents::key_width];
+  float leave[2][Extents::key_width];
   float segment[Extents::token_blocks][Extents::key_width];  // gate products of 16 tokens
 };
 template <class Extents>
 struct ChunkScratch<Extents, GateAxis::head> {
-  static constexpr int pitch = Extents::tokens + 8;  // rows of neighbouring groups: other banks
-  alignas(16) float decay[Extents::tokens][pitch];   // [t][s]: gates after s up to and with t
   float gate[Extents::tokens];
+  float from_block[Extents::tokens];  // gates from the token's block of 16 up to and with it
+  float to_block_end[Extents::tokens];  // after it to the block's end
+  float whole_block[Extents::token_blocks];
+  float to_end[Extents::tokens];  // after it to the chunk's end
+  // Gates after s up to and with t, of the same block. Rows of neighbouring groups of lanes meet
+  // different banks.
+  alignas(16) float within[Extents::tokens][16 + 8];
 };
 
 template <class Extents>

@@ -40,7 +40,6 @@ class BlockChunked {
   using Operands = typename ChunkExtents<Layer, Policy>::Operands;
   using Operand = typename Operands::A;
   using Prepared = PreparedChunk<ChunkExtents<Layer, Policy>>;
-  using Alone = WarpProducts<Layer, Policy>;
   static constexpr GateAxis axis = Layer::Gate::axis;
   static constexpr int token_blocks = ChunkExtents<Layer, Policy>::token_blocks;
   static constexpr int key_blocks = ChunkExtents<Layer, Policy>::key_blocks;
@@ -146,13 +145,14 @@ class BlockChunked {
     if (chunks == 0) return;
     for (int n = 0; n < chunks; ++n) {
       begin_turn();
+      lane_ = opaque(lane_);  // as in ChunkPreparer::forget_places
       const int64_t first = int64_t{n} * tokens;
       const int64_t left = span.length - first;
       run_chunk(n, first, left < tokens ? static_cast<int>(left) : tokens, output);
     }
     begin_turn();
-    if constexpr (axis == GateAxis::value) scale_channels(storage_.scratch.leave);
-    if constexpr (axis == GateAxis::key) scale_keys(storage_.scratch.leave);
+    if constexpr (axis == GateAxis::value) scale_channels(storage_.scratch.leave[(chunks + 1) % 2]);
+    if constexpr (axis == GateAxis::key) scale_keys(storage_.scratch.leave[(chunks + 1) % 2]);
     begin_turn();
   }
 
@@ -172,7 +172,7 @@ class BlockChunked {
   template <class Use>
   GDR_DEVICE void run_chunk(int n, int64_t first, int valid, Use& output) {
     const Prepared& chunk = storage_.prepared[n % 2];
-    const ChunkMode mode = chunk.mode[warp_];
+    const ChunkMode mode = chunk.mode;
     if constexpr (axis == GateAxis::value) scale_channels(chunk.factors.enter);
     if constexpr (axis == GateAxis::key) scale_keys(chunk.factors.enter);
     const auto put_out = [&](int block, auto& x) {
@@ -180,8 +180,17 @@ class BlockChunked {
       output(Output<blocks>{first + 16 * block, min(valid - 16 * block, 16 * blocks), 16 * warp_,
                             lane_, storage_.outputs[warp_], x});
     };
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    if constexpr (uses_warpgroups<Layer, Policy>) {
+      if (GDR_LIKELY(mode == ChunkMode::divided && !split_state_operand_)) {
+        run_together(n, put_out);
+        return;
+      }
+    }
+#endif
     if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
       if (mode == ChunkMode::exact) {
+#pragma unroll 1
         for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
           Accumulator o[1];
           run_span_exactly(n, block, o[0]);
@@ -191,38 +200,22 @@ class BlockChunked {
         return;
       }
     }
+    run_alone(n, mode == ChunkMode::causal, valid, put_out);
+  }
+
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    if constexpr (uses_warpgroups<Layer, Policy>) {
-      if (GDR_LIKELY(!split_state_operand_ && warpgroup_is_divided(chunk))) {
-        run_divided<WarpgroupProducts<Layer, Policy>>(n, mode, put_out);
-        return;
-      }
-    }
-#endif
-    run_divided<Alone>(n, mode, put_out);
-  }
-
-  /// Whether all warps of this one's warpgroup go through the chunk in the same way.
-  GDR_DEVICE bool warpgroup_is_divided(const Prepared& chunk) const {
-    bool all = true;
-#pragma unroll
-    for (int w = 0; w < 4; ++w) all = all && chunk.mode[warp_ / 4 * 4 + w] == ChunkMode::divided;
-    return all;
-  }
-
-  /// A chunk as one span.
-  template <class Products, class PutOut>
-  GDR_DEVICE void run_divided(int n, ChunkMode mode, PutOut& put_out) {
+  /// A chunk as one span, by the warpgroup's products.
+  template <class PutOut>
+  GDR_DEVICE void run_together(int n, PutOut& put_out) {
+    using Products = WarpgroupProducts<Layer, Policy>;
     const Prepared& chunk = storage_.prepared[n % 2];
-    const auto& q = storage_.q[n % 3];
-    const auto& k = storage_.k[n % 3];
     Accumulator o[token_blocks];
     Operand w[token_blocks];
 #pragma unroll
     for (Accumulator& x : o) x.clear();
 #pragma unroll
     for (int b = 0; b < token_blocks; ++b) w[b] = chunk.values[warp_].load(b, lane_);
-    Products::read(state_, q, split_state_operand_, lane_, o);
+    Products::read(state_, storage_.q[n % 3], o);
     if constexpr (axis == GateAxis::head) {
       Products::wait_read(o);
 #pragma unroll
@@ -232,38 +225,76 @@ class BlockChunked {
 #pragma unroll
       for (Accumulator& s : state_) scale(s, chunk.factors.from_start[tokens - 1]);
     }
-    if (!Products::is_general || GDR_LIKELY(mode != ChunkMode::causal)) {
-      Products::add(w, chunk.scores, lane_, o);
-    } else {
-      for (int s = 0; s < tokens; ++s) add_causally(chunk, s, 0, o);
-    }
+    Products::add(w, chunk.scores, o);
     if constexpr (axis == GateAxis::head) {
       Operand decayed[token_blocks];
 #pragma unroll
       for (int b = 0; b < token_blocks; ++b) {
         decayed[b] = chunk.factors.decayed[warp_].load(b, lane_);
       }
-      Products::write(decayed, k, lane_, state_);
+      Products::write(decayed, storage_.k[n % 3], state_);
       Products::wait_add(o);
     } else {
-      Products::write(w, k, lane_, state_);
+      Products::write(w, storage_.k[n % 3], state_);
       Products::wait_add(o);
     }
 #pragma unroll
-    for (int b = 0; b < token_blocks; ++b) {
-      if constexpr (axis == GateAxis::value) {  // with the scale
-        const Accumulator products = chunk.factors.products[warp_].load(b, lane_);
-#pragma unroll
-        for (int n8 = 0; n8 < 2; ++n8) {
-#pragma unroll
-          for (int e = 0; e < 4; ++e) o[b].c[n8][e] *= products.c[n8][e];
-        }
-      } else {
-        scale_outputs(chunk, b, o[b]);
-      }
-    }
+    for (int b = 0; b < token_blocks; ++b) finish_outputs(chunk, b, o[b]);
     put_out(0, o);
     Products::wait_write(state_);
+  }
+#endif
+
+  /// A chunk as one span, by the warp's own products, 16 tokens at a time.
+  template <class PutOut>
+  GDR_DEVICE void run_alone(int n, bool causal, int valid, PutOut& put_out) {
+    const Prepared& chunk = storage_.prepared[n % 2];
+#pragma unroll 1
+    for (int t = 0; t < token_blocks && 16 * t < valid; ++t) {
+      Accumulator o[1];
+      read(n, t, o[0]);
+      if constexpr (axis == GateAxis::head) {
+        for_each_token(o[0], [&](float& x, int i) { x *= chunk.factors.from_start[16 * t + i]; });
+      }
+      if (!causal) {
+#pragma unroll 1
+        for (int s = 0; s <= t; ++s) {
+          Operands::multiply_add(
+              o[0], chunk.values[warp_].load(s, lane_),
+              Operands::load_b_transposed(chunk.scores, 16 * t, 16 * s, lane_));
+        }
+      } else {
+        for (int s = 0; s < 16 * t + 16; ++s) add_causally(chunk, s, 16 * t, o);
+      }
+      finish_outputs(chunk, t, o[0]);
+      put_out(t, o);
+    }
+    if constexpr (axis == GateAxis::head) {
+#pragma unroll
+      for (Accumulator& s : state_) scale(s, chunk.factors.from_start[tokens - 1]);
+    }
+#pragma unroll 1
+    for (int t = 0; t < token_blocks && 16 * t < valid; ++t) {
+      if constexpr (axis == GateAxis::head) {
+        write(chunk.factors.decayed[warp_].load(t, lane_), n, t);
+      } else {
+        write(chunk.values[warp_].load(t, lane_), n, t);
+      }
+    }
+  }
+
+  /// What is left to do to the outputs of a chunk that is one span.
+  GDR_DEVICE void finish_outputs(const Prepared& chunk, int block, Accumulator& o) const {
+    if constexpr (axis == GateAxis::value) {  // with the outputs' scale
+      const Accumulator products = chunk.factors.products[warp_].load(block, lane_);
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) o.c[n8][e] *= products.c[n8][e];
+      }
+    } else {
+      scale_outputs(chunk, block, o);
+    }
   }
 
   /// o_t += p_ts w_s for one token s of the chunk and the tokens t >= s among those of `o`, which
@@ -313,7 +344,23 @@ class BlockChunked {
   }
   /// S^T += W^T K of 16 tokens.
   GDR_DEVICE void write(const Operand& w, int n, int t_block) {
-    Alone::write_block(w, storage_.k[n % 3], t_block, lane_, state_);
+#pragma unroll
+    for (int b = 0; b < key_blocks; ++b) {
+      const auto k = Operands::load_b(storage_.k[n % 3], 16 * t_block, 16 * b, lane_);
+      if constexpr (Layer::element_type == DataType::float32) {
+        // Added outside of the tensor core, which truncates: it would drift.
+        Accumulator sum;
+        sum.clear();
+        Operands::multiply_add(sum, w, k);
+#pragma unroll
+        for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) state_[b].c[n8][e] += sum.c[n8][e];
+        }
+      } else {
+        Operands::multiply_add(state_[b], w, k);
+      }
+    }
   }
 
   /// 16 tokens without division.

@@ -16,4 +16,11 @@ GDR_DEVICE unsigned block_index_x() {
   return index;
 }
 
+/// x, of which the compiler does not know that it is: what is made from it is made here, not ahead
+/// of a loop, where it would hold a register meanwhile.
+GDR_DEVICE int opaque(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
 GDR_NAMESPACE_END

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The matrix products of a chunk by the four warps of a warpgroup together (sm_90a):
+///
+///     scores   P   = Q K^T
+///     read     O^T += S^T Q^T
+///     add      O^T += W^T P^T
+///     write    S^T += W^T K
+///
+/// Asynchronous: between a call and the wait named after it, the registers it was given must stay as
+/// they are.
+
+#include <gdr/block/chunk_storage.cuh>
+#include <gdr/thread/warpgroup_mma.cuh>
+
+GDR_NAMESPACE_BEGIN
+
+/// Whether a layout's warps form whole warpgroups, with operands that wgmma takes.
+template <class Layer, class Policy>
+inline constexpr bool uses_warpgroups =
+    has_warpgroup_mma && Layer::element_type == DataType::bfloat16 &&
+    Policy::chunked.state_warps % 4 == 0 && Policy::chunked.prepare_warps % 4 == 0;
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+template <class Layer, class Policy>
+struct WarpgroupProducts {
+  using Extents = ChunkExtents<Layer, Policy>;
+  using Operands = typename Extents::Operands;
+  using Operand = typename Operands::A;
+  static constexpr int token_blocks = Extents::token_blocks;
+  static constexpr int key_blocks = Extents::key_blocks;
+  using Chunk = Accumulator[token_blocks];
+  using State = Accumulator[key_blocks];
+
+  /// Whether the scores' 16 tokens a warp make up a chunk.
+  static constexpr bool has_scores = token_blocks == 4;
+
+  template <class Tile>
+  static GDR_DEVICE void scores(const Tile& q, const Tile& k, Chunk& p) {
+    hold(p);
+    warpgroup_fence();
+#pragma unroll
+    for (int b = 0; b < key_blocks; ++b) {
+      warpgroup_mma_64(&p[0].c[0][0], matrix_descriptor(q, 0, 16 * b),
+                       matrix_descriptor(k, 0, 16 * b));
+    }
+    warpgroup_commit();
+    warpgroup_wait<0>();
+    hold(p);
+  }
+
+  template <class Tile>
+  static GDR_DEVICE void read(const State& state, const Tile& q, Chunk& o) {
+    constexpr int batch = key_blocks < 8 ? key_blocks : 8;  // operands in registers at a time
+#pragma unroll
+    for (int first = 0; first < key_blocks; first += batch) {
+      Operand s[batch];
+#pragma unroll
+      for (int b = 0; b < batch && first + b < key_blocks; ++b) {
+        s[b] = Operands::to_a(state[first + b]);
+      }
+      read_batch(s, q, first, o);
+      if (first + batch < key_blocks) wait<0>(o);
+    }
+  }
+  static GDR_DEVICE void wait_read(Chunk& o) { wait<0>(o); }
+
+  template <class Tile>
+  static GDR_DEVICE void add(const Operand (&w)[token_blocks], const Tile& scores, Chunk& o) {
+    hold(o);
+    warpgroup_fence();
+    // All tokens t, as products of different widths into one set of registers would be serialised by
+    // the compiler: blocks of scores with s > t are zeros.
+#pragma unroll
+    for (int b = 0; b < token_blocks; ++b) {
+      warpgroup_mma<Extents::tokens, false>(&o[0].c[0][0], w[b].r,
+                                            matrix_descriptor(scores, 0, 16 * b));
+    }
+    warpgroup_commit();
+  }
+  /// One later group, write's, may be under way.
+  static GDR_DEVICE void wait_add(Chunk& o) { wait<1>(o); }
+
+  template <class Tile>
+  static GDR_DEVICE void write(const Operand (&w)[token_blocks], const Tile& k, State& state) {
+    hold(state);
+    warpgroup_fence();
+#pragma unroll
+    for (int t = 0; t < token_blocks; ++t) write_columns<0>(w[t], k, t, state);
+    warpgroup_commit();
+  }
+  static GDR_DEVICE void wait_write(State& state) { wait<0>(state); }
+
+ private:
+  template <int Blocks>
+  static GDR_DEVICE void hold(Accumulator (&x)[Blocks]) {
+#pragma unroll
+    for (int b = 0; b < Blocks; ++b) {
+      gdr::hold(x[b].c[0]);
+      gdr::hold(x[b].c[1]);
+    }
+  }
+  template <int Pending, int Blocks>
+  static GDR_DEVICE void wait(Accumulator (&x)[Blocks]) {
+    warpgroup_wait<Pending>();
+    hold(x);
+  }
+
+  template <class Tile, int Batch>
+  static GDR_DEVICE void read_batch(const Operand (&s)[Batch], const Tile& q, int first, Chunk& o) {
+    hold(o);
+    warpgroup_fence();
+#pragma unroll
+    for (int b = 0; b < Batch; ++b) {
+      if (first + b >= key_blocks) break;
+      warpgroup_mma<Extents::tokens, false>(&o[0].c[0][0], s[b].r,
+                                            matrix_descriptor(q, 0, 16 * (first + b)));
+    }
+    warpgroup_commit();
+  }
+
+  /// S^T += W^T K of 16 tokens and the key channels from 16 * First on, in the widest pieces that
+  /// end on a panel.
+  template <int First, class Tile>
+  static GDR_DEVICE void write_columns(const Operand& w, const Tile& k, int t, State& state) {
+    if constexpr (First < key_blocks) {
+      constexpr int left = 16 * (key_blocks - First);
+      constexpr int columns = left >= 64 ? 64 : left >= 32 ? 32 : 16;
+      warpgroup_mma<columns, true>(&state[First].c[0][0], w.r,
+                                   matrix_descriptor(k, 16 * t, 16 * First));
+      write_columns<First + columns / 16>(w, k, t, state);
+    }
+  }
+};
+
+#endif
+
+GDR_NAMESPACE_END
