@@ -4,19 +4,18 @@
 // gdr_bench: times the library's kernels beside the baseline, an empty kernel and the copy rate of
 // the same run. Google Benchmark lists, filters, repeats and reports; see bench/README.md.
 
+#include "bench/support/compare.hpp"
+#include "bench/support/record.hpp"
 #include "bench/support/row.hpp"
-
-#include <gdr/version.hpp>
+#include "bench/support/tune.hpp"
 
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
+#include <iostream>
 #include <optional>
 #include <ostream>
-
-#include "gdr_bench_commit.hpp"
 
 namespace gdr::bench {
 namespace {
@@ -24,95 +23,84 @@ namespace {
 struct Options {
   int samples = 50;
   bool needs_device = true;
+  bool lists = false;
   bool writes_file = false;
+  std::vector<std::string> compared;  // two records, or none
+  TuneOptions tune;
 };
+
+constexpr const char* help =
+    "gdr_bench [--samples=<measurements of a row, 50>]\n"
+    "          [--tune=<B>x<T>x<H> ... [--tune_out=<file>]]  sweeps the policies of a layer\n"
+    "          [--compare <record> <record>]  prints two records' times and their ratios\n"
+    "and\n";
+
+/// The rest of `argument` after `prefix`, if it starts so.
+std::optional<std::string> value_of(const std::string& argument, const std::string& prefix) {
+  if (argument.rfind(prefix, 0) != 0) return std::nullopt;
+  return argument.substr(prefix.size());
+}
+
+int parse_samples(const std::string& text) {
+  char* end = nullptr;
+  const long samples = std::strtol(text.c_str(), &end, 10);
+  if (*end != '\0' || samples < 1 || samples > 100000) {
+    throw std::runtime_error("--samples takes a number from 1 to 100000");
+  }
+  return static_cast<int>(samples);
+}
 
 /// Takes this program's own options out of argv, since Google Benchmark refuses what it does not
 /// know, and looks at those of its options that matter here.
-std::optional<Options> take_options(int& argc, char** argv) {
+Options take_options(int& argc, char** argv) {
   Options options;
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
-    const std::string samples = "--samples=";
-    if (argument.rfind(samples, 0) == 0) {
-      char* end = nullptr;
-      const long value = std::strtol(argument.c_str() + samples.size(), &end, 10);
-      if (*end != '\0' || value < 1 || value > 100000) {
-        std::fprintf(stderr, "gdr_bench: --samples takes a number from 1 to 100000\n");
-        return std::nullopt;
+    if (const auto samples = value_of(argument, "--samples=")) {
+      options.samples = parse_samples(*samples);
+    } else if (const auto shape = value_of(argument, "--tune=")) {
+      const std::optional<TuneShape> parsed = parse_shape(*shape);
+      if (!parsed) {
+        throw std::runtime_error(argument + ": a shape is BxTxH, or 1xTxH-in-N for N sequences");
       }
-      options.samples = static_cast<int>(value);
-      continue;
+      options.tune.shapes.push_back(*parsed);
+    } else if (const auto path = value_of(argument, "--tune_out=")) {
+      options.tune.path = *path;
+    } else if (argument == "--compare") {
+      if (i + 2 >= argc) throw std::runtime_error("--compare takes two records");
+      options.compared = {argv[i + 1], argv[i + 2]};
+      i += 2;
+    } else {
+      if (argument == "--help") std::printf("%s", help);
+      options.lists = options.lists || argument == "--benchmark_list_tests" ||
+                      argument == "--benchmark_list_tests=true";
+      if (argument == "--help" || options.lists) options.needs_device = false;
+      if (argument.rfind("--benchmark_out=", 0) == 0) options.writes_file = true;
+      argv[kept++] = argv[i];
     }
-    if (argument == "--help") {
-      std::printf("gdr_bench [--samples=<measurements of a row, %d>] and\n", options.samples);
-    }
-    if (argument == "--help" || argument == "--benchmark_list_tests" ||
-        argument == "--benchmark_list_tests=true") {
-      options.needs_device = false;
-    }
-    if (argument.rfind("--benchmark_out=", 0) == 0) options.writes_file = true;
-    argv[kept++] = argv[i];
   }
   argc = kept;
+  if (!options.tune.path.empty() && options.tune.shapes.empty()) {
+    throw std::runtime_error("--tune_out goes with --tune=<B>x<T>x<H>");
+  }
   return options;
 }
 
-/// Google Benchmark's JSON, with a context that says what was measured on what, and does not say
-/// whose machine it was.
+/// Google Benchmark's JSON with the context of our own records.
 class FileReporter : public benchmark::JSONReporter {
  public:
   explicit FileReporter(const Session& session) : session_(session) {}
 
   bool ReportContext(const Context& /*context*/) override {
-    const Device& device = session_.device;
     std::ostream& out = GetOutputStream();
     out << "{\n  \"context\": {\n";
-    text("date", date());
-    text("library", "gdr " + std::to_string(GDR_VERSION_MAJOR) + "." +
-                        std::to_string(GDR_VERSION_MINOR) + "." +
-                        std::to_string(GDR_VERSION_PATCH));
-    text("commit", GDR_BENCH_COMMIT);
-    text("gpu", device.name);
-    text("compute_capability", std::to_string(device.major) + "." + std::to_string(device.minor));
-    text("driver", device.driver);
-    text("cuda_driver", device.driver_cuda);
-    text("cuda_runtime", device.runtime_cuda);
-    text("cuda_compiler", std::to_string(__CUDACC_VER_MAJOR__) + "." +
-                              std::to_string(__CUDACC_VER_MINOR__) + "." +
-                              std::to_string(__CUDACC_VER_BUILD__));
-    text("compiled_for", GDR_BENCH_ARCHITECTURES);
-    number("multiprocessors", device.multiprocessors);
-    number("l2_bytes", static_cast<double>(device.l2_bytes));
-    number("memory_bytes", static_cast<double>(device.memory_bytes));
-    number("copy_bytes_per_second", session_.copy.bytes_per_second());
-    number("empty_kernel_us", session_.empty_kernel.median_us);
-    out << "    \"samples\": " << session_.samples << "\n  },\n  \"benchmarks\": [\n";
+    write_context(out, session_);
+    out << "  },\n  \"benchmarks\": [\n";
     return true;
   }
 
  private:
-  static std::string date() {
-    const std::time_t now = std::time(nullptr);
-    char text[32] = "";
-    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
-    return text;
-  }
-  void text(const char* name, const std::string& value) {
-    std::string escaped;
-    for (const char c : value) {
-      if (c == '"' || c == '\\') escaped += '\\';
-      escaped += c;
-    }
-    GetOutputStream() << "    \"" << name << "\": \"" << escaped << "\",\n";
-  }
-  void number(const char* name, double value) {
-    char digits[40] = "";
-    std::snprintf(digits, sizeof(digits), "%.10g", value);
-    GetOutputStream() << "    \"" << name << "\": " << digits << ",\n";
-  }
-
   const Session& session_;
 };
 
@@ -193,22 +181,36 @@ Session start_session(const Device& device, int samples) {
 }
 
 int run(int argc, char** argv) {
-  const std::optional<Options> options = take_options(argc, argv);
-  if (!options) return 1;
+  const Options options = take_options(argc, argv);
+  if (!options.compared.empty()) {
+    compare(read_record(options.compared[0]), read_record(options.compared[1]), std::cout);
+    return 0;
+  }
+  const bool tunes = !options.tune.shapes.empty();
+  if (tunes && tuned_layer() == nullptr) {
+    throw std::runtime_error(
+        "this program was built without policies to try: configure with "
+        "-DGDR_BENCH_TUNE_LAYER=<layer type>, see docs/tuning.md");
+  }
+  if (tunes && options.lists) {
+    list_candidates(std::cout);
+    return 0;
+  }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
 
   Session session;
-  if (options->needs_device) {
+  if (options.needs_device) {
     const Device device = find_device();
     if (device.state != DeviceState::ready) {
       std::fprintf(stderr, "gdr_bench: %s\n", device.reason.c_str());
       return 1;
     }
-    session = start_session(device, options->samples);
+    session = start_session(device, options.samples);
     std::printf("%s, driver %s, copy %.0f GB/s, empty kernel %.2f us\n", device.name.c_str(),
                 device.driver.c_str(), session.copy.bytes_per_second() * 1e-9,
                 session.empty_kernel.median_us);
+    if (tunes) return tune(session, options.tune) ? 0 : 1;
   }
 
   int failures = 0;
@@ -221,7 +223,7 @@ int run(int argc, char** argv) {
         ->Unit(benchmark::kMicrosecond);
   }
   FileReporter file_reporter(session);
-  benchmark::RunSpecifiedBenchmarks(nullptr, options->writes_file ? &file_reporter : nullptr);
+  benchmark::RunSpecifiedBenchmarks(nullptr, options.writes_file ? &file_reporter : nullptr);
   benchmark::Shutdown();
   if (failures > 0) std::fprintf(stderr, "gdr_bench: %d rows failed\n", failures);
   return failures > 0 ? 1 : 0;

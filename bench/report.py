@@ -1,24 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the README's table of measurements from recorded runs of gdr_bench.
+"""Writes what the README says of measurements from recorded runs, and draws the charts.
 
-report.py           rewrites the table
-report.py --check   changes nothing, fails if the README's table is not what the records give
+report.py           rewrites the README's sections and bench/results/<gpu>/chart.svg
+report.py --check   changes nothing, fails if README or charts are not what the records give
 
 Records are gdr_bench's JSON files, bench/results/<gpu>/*.json. Where several hold the same row, the
-newest counts. Figures of other libraries come from bench/peers.json.
+newest counts. Figures of other libraries come from bench/peers.json, the cost of compiling from
+bench/results/compile_cost.json.
 """
 
 import argparse
 import fnmatch
 import json
+import os
 import pathlib
+import re
 import sys
 
+import chart
+
 BENCH = pathlib.Path(__file__).resolve().parent
-BEGIN = "<!-- bench-table-begin -->"
-END = "<!-- bench-table-end -->"
+SECTIONS = ("bench-chart", "bench-table", "compile-cost")
 HEADER = (
     "| forward | floor us | measured us | share of the copy rate | baseline us | best peer us |\n"
     "| --- | ---: | ---: | ---: | ---: | ---: |\n"
@@ -35,6 +39,22 @@ METHOD_WORDS = {
     "stream": ", launched one by one",
     "cold": ", one launch, cold L2",
 }
+# A row may name the form; it then stands anywhere in the row's name.
+AUTOMATIC = "automatic"
+ALGORITHM_WORDS = {
+    AUTOMATIC: "",
+    "recurrent": ", recurrent form",
+    "chunked": ", chunked form",
+    "chunked_split": ", chunked form, sequences split",
+}
+# What is charted: shapes of one layer, with the size that varies in brackets.
+CHART_LAYER = "value-log"
+CHART_REST = "bfloat16/slow/graph"
+CHART_HEADING = "Time of one forward pass: value gate in log space, bfloat16"
+SWEEPS = (
+    ("64 heads of 128, batch 1", "tokens T", re.compile(r"1x(\d+)x64x128")),
+    ("8192 tokens, heads of 128, batch 1", "heads H", re.compile(r"1x8192x(\d+)x128")),
+)
 
 
 class ReportError(Exception):
@@ -45,17 +65,13 @@ class Row:
     """One measured row of one run."""
 
     def __init__(self, name, entry, context):
-        self.name = name  # group/layer/shape/type/gates/method
+        self.name = name  # group/layer/shape/type/gates/method, and the algorithm if one is named
         self.entry = entry
         self.context = context
-
-    @property
-    def group(self):
-        return self.name.split("/", 1)[0]
-
-    @property
-    def problem(self):
-        return self.name.split("/", 1)[1]
+        self.group, *parts = name.split("/")
+        named = [part for part in parts if part in ALGORITHM_WORDS]
+        self.algorithm = named[0] if named else AUTOMATIC
+        self.problem = "/".join(part for part in parts if part not in ALGORITHM_WORDS)
 
     @property
     def time_us(self):
@@ -111,9 +127,13 @@ def read_gpu(folder):
     return rows
 
 
-def title(problem):
+def title(problem, algorithm=AUTOMATIC):
     """"value gate, log, 8x2048x16x128, bfloat16, slow gates" from a row's name."""
-    layer, shape, element, gates, method = problem.split("/")
+    try:
+        layer, shape, element, gates, method = problem.split("/")
+        method_words = METHOD_WORDS[method]
+    except (ValueError, KeyError) as error:
+        raise ReportError(f"{problem}: not layer/shape/type/gates/method") from error
     axis, *words = layer.split("-")
     parts = ["no gate" if axis == "none" else f"{axis} gate"]
     parts += [GATE_WORDS.get(word, word) for word in words]
@@ -124,7 +144,7 @@ def title(problem):
         parts.append(f"{gates} gates")
     elif gates == "resets":
         parts.append("with resets")
-    return ", ".join(parts) + METHOD_WORDS[method]
+    return ", ".join(parts) + ALGORITHM_WORDS[algorithm] + method_words
 
 
 def number(value):
@@ -134,13 +154,17 @@ def number(value):
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def best_peer(peers, row):
-    found = [
+def peers_of(peers, gpu, problem):
+    return [
         peer
         for peer in peers
-        if peer["gpu"] == row.context["gpu"]
-        and any(fnmatch.fnmatchcase(row.problem, pattern) for pattern in peer["rows"])
+        if peer["gpu"] == gpu
+        and any(fnmatch.fnmatchcase(problem, pattern) for pattern in peer["rows"])
     ]
+
+
+def best_peer(peers, row):
+    found = peers_of(peers, row.context["gpu"], row.problem)
     return min(found, key=lambda peer: peer["us"], default=None)
 
 
@@ -158,11 +182,80 @@ def peer_text(peer):
     return text + (", its source's own figure" if "source" in peer else "")
 
 
+def sweep_size(pattern, problem):
+    """The size that a chart's panel has on its axis, if the problem belongs there."""
+    layer, shape, rest = (problem.split("/", 2) + ["", ""])[:3]
+    found = pattern.fullmatch(shape)
+    return int(found[1]) if found and layer == CHART_LAYER and rest == CHART_REST else None
+
+
+def rows_over(pattern, rows):
+    """The forward rows of a panel as (size, row), by size."""
+    found = [(sweep_size(pattern, row.problem), row) for row in rows if row.group == "forward"]
+    return sorted((pair for pair in found if pair[0] is not None), key=lambda pair: pair[0])
+
+
+def is_charted(rows):
+    """Whether there is a line to draw: two sizes in one of the panels."""
+    return any(len({x for x, _ in rows_over(pattern, rows)}) > 1 for _, _, pattern in SWEEPS)
+
+
+def peer_series(peers, gpu, pattern, sizes):
+    """Points of each peer by name, at the sizes recorded here and at those of its own figures."""
+    points = {}
+    named = {p.replace("*", "") for peer in peers for p in peer["rows"]}
+    shapes = {shape for name in named for shape in name.split("/")[1:2]}
+    known = {int(found[1]) for found in map(pattern.fullmatch, shapes) if found}
+    for size in sorted(known | set(sizes)):
+        shape = pattern.pattern.replace(r"(\d+)", str(size))
+        for peer in peers_of(peers, gpu, f"{CHART_LAYER}/{shape}/{CHART_REST}"):
+            name = peer["peer"] + (", its own figure" if "source" in peer else "")
+            line = points.setdefault(name, {})
+            line[size] = min(peer["us"], line.get(size, peer["us"]))
+    return {name: sorted(line.items()) for name, line in points.items()}
+
+
+def make_chart(rows, peers):
+    """The SVG of one GPU's rows, or None."""
+    rows = list(rows.values())
+    if not is_charted(rows):
+        return None
+    gpu = rows[0].context["gpu"]
+    peer_styles = {}
+    panels = []
+    for title_text, x_label, pattern in SWEEPS:
+        found = rows_over(pattern, rows)
+        if not found:
+            continue
+        series = []
+        forms = [name for name in ALGORITHM_WORDS if any(r.algorithm == name for _, r in found)]
+        for name in forms:
+            points = [(x, row.time_us) for x, row in found if row.algorithm == name]
+            label = "gdr" + ALGORITHM_WORDS[name]
+            index = list(ALGORITHM_WORDS).index(name) - 1
+            series.append(chart.Series(label, f"form-{index}" if index >= 0 else "ours", points))
+        floor = sorted({x: row.floor_us for x, row in found}.items())
+        series.append(chart.Series("floor: its bytes at the copy rate", "floor", floor))
+        for name, points in peer_series(peers, gpu, pattern, [x for x, _ in found]).items():
+            style = peer_styles.setdefault(name, f"peer-{len(peer_styles) % 4}")
+            series.append(chart.Series(name, style, points))
+        panels.append(chart.Panel(title_text, x_label, series))
+    return chart.draw(f"{CHART_HEADING}, {gpu}", panels)
+
+
+def is_in_table(row, charted, peers):
+    """Rows of a chart are left to it, but for those that others have a figure for."""
+    on_chart = charted and any(sweep_size(p, row.problem) is not None for _, _, p in SWEEPS)
+    return not on_chart or best_peer(peers, row) is not None
+
+
 def gpu_section(rows, peers):
     """The table of one GPU, and under it where the numbers come from."""
     notes = []
     lines = []
-    shown = [row for row in rows.values() if row.group == "forward"]
+    forward = [row for row in rows.values() if row.group == "forward"]
+    charted = is_charted(forward)
+    shown = [row for row in forward if is_in_table(row, charted, peers)]
     for row in shown:
         baseline = best_baseline(rows, row)
         baseline_cell = f"{number(baseline[0])} ({baseline[1]})" if baseline else "-"
@@ -174,11 +267,12 @@ def gpu_section(rows, peers):
                 notes.append(text)
             peer_cell = f"{number(peer['us'])} [{notes.index(text) + 1}]"
         lines.append(
-            f"| {title(row.problem)} | {number(row.floor_us)} | {number(row.time_us)} "
-            f"| {100 * row.entry['copy_share']:.1f} % | {baseline_cell} | {peer_cell} |\n"
+            f"| {title(row.problem, row.algorithm)} | {number(row.floor_us)} "
+            f"| {number(row.time_us)} | {100 * row.entry['copy_share']:.1f} % | {baseline_cell} "
+            f"| {peer_cell} |\n"
         )
     sources = {}
-    for row in shown:
+    for row in forward:
         context = row.context
         text = (
             f"{context['gpu']}, driver {context['driver']}, CUDA runtime "
@@ -194,50 +288,97 @@ def gpu_section(rows, peers):
     return text
 
 
-def make_report(results, peers_path):
-    """Everything between the markers."""
+def compile_cost_text(path):
+    """What a user pays for the include and for each layer type."""
+    if not path.is_file():
+        return "No compilations are recorded yet.\n"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        context = record["context"]
+        base, *layers = record["instantiations"]
+        seconds = [entry["cpu_seconds"] - base["cpu_seconds"] for entry in layers]
+        kib = [(entry["object_bytes"] - base["object_bytes"]) / 1024 for entry in layers]
+        least, most = (layers[seconds.index(f(seconds))]["name"] for f in (min, max))
+        text = (
+            f"Including `gdr/gated_delta.cuh` takes {number(base['cpu_seconds'])} s of one core. "
+            f"Each layer type whose `forward` is called adds {number(min(seconds))} s ({least}) to "
+            f"{number(max(seconds))} s ({most}), and {min(kib):.0f} to {max(kib):.0f} KiB of object"
+        )
+        source = (
+            f"nvcc {context['cuda_compiler']}, {context['host_compiler']}, "
+            f"{context['architecture']}, commit {context['commit']}, {context['date'][:10]}"
+        )
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise ReportError(f"{path}: not a record of compile_cost.py ({error!r})") from error
+    return f"{text} ({source}).\n"
+
+
+def make_report(results, peers_path, readme):
+    """The README's sections by name, and the charts' texts by path."""
     peers = json.loads(peers_path.read_text(encoding="utf-8"))["peers"]
     folders = sorted(p for p in results.iterdir() if p.is_dir()) if results.is_dir() else []
-    sections = []
+    tables, images, charts = [], [], {}
     for folder in folders:
         rows = read_gpu(folder)
-        if any(row.group == "forward" for row in rows.values()):
-            sections.append(gpu_section(rows, peers))
-    if not sections:
-        return "No measurements are recorded yet.\n"
-    return "\n".join(sections)
+        if not any(row.group == "forward" for row in rows.values()):
+            continue
+        tables.append(gpu_section(rows, peers))
+        svg = make_chart(rows, peers)
+        if svg is not None:
+            path = folder / "chart.svg"
+            charts[path] = svg
+            link = pathlib.Path(os.path.relpath(path, readme.parent)).as_posix()
+            images.append(f"![Time over tokens and heads, with floor and peers]({link})\n")
+    sections = {
+        "bench-chart": "\n".join(images),
+        "bench-table": "\n".join(tables) or "No measurements are recorded yet.\n",
+        "compile-cost": compile_cost_text(results / "compile_cost.json"),
+    }
+    return sections, charts
 
 
-def replace_table(readme, report):
-    """The README's text with a new table between its markers."""
-    once = readme.count(BEGIN) == 1 and readme.count(END) == 1
-    if not once or readme.index(BEGIN) > readme.index(END):
-        raise ReportError(f"the README must hold {BEGIN} and after it {END}, once each")
-    before = readme[: readme.index(BEGIN) + len(BEGIN)]
-    after = readme[readme.index(END) :]
-    return f"{before}\n{report}{after}"
+def replace_section(readme, name, text):
+    """The README's text with a new one between a section's markers."""
+    begin, end = f"<!-- {name}-begin -->", f"<!-- {name}-end -->"
+    once = readme.count(begin) == 1 and readme.count(end) == 1
+    if not once or readme.index(begin) > readme.index(end):
+        raise ReportError(f"the README must hold {begin} and after it {end}, once each")
+    before = readme[: readme.index(begin) + len(begin)]
+    after = readme[readme.index(end) :]
+    return f"{before}\n{text}{after}"
+
+
+def wanted_files(options):
+    """What each file that this script writes must hold, by path."""
+    sections, files = make_report(options.results, options.peers, options.readme)
+    text = options.readme.read_text(encoding="utf-8")
+    for name in SECTIONS:
+        text = replace_section(text, name, sections[name])
+    return {options.readme: text, **files}
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="fail if the README is not current")
+    parser.add_argument("--check", action="store_true", help="fail if a file is not current")
     parser.add_argument("--results", type=pathlib.Path, default=BENCH / "results")
     parser.add_argument("--peers", type=pathlib.Path, default=BENCH / "peers.json")
     parser.add_argument("--readme", type=pathlib.Path, default=BENCH.parent / "README.md")
     options = parser.parse_args(arguments)
     try:
-        current = options.readme.read_text(encoding="utf-8")
-        wanted = replace_table(current, make_report(options.results, options.peers))
+        files = wanted_files(options)
+        stale = [path for path, text in files.items()
+                 if not path.is_file() or path.read_text(encoding="utf-8") != text]
     except (OSError, ReportError) as error:
         print(f"report.py: {error}", file=sys.stderr)
         return 1
-    if options.check and wanted != current:
-        print(f"report.py: the table in {options.readme} is not what the recorded results give; "
-              "run bench/report.py", file=sys.stderr)
-        return 1
     if not options.check:
-        options.readme.write_text(wanted, encoding="utf-8")
-    return 0
+        for path in stale:
+            path.write_text(files[path], encoding="utf-8")
+        return 0
+    for path in stale:
+        print(f"report.py: {path} is not what the recorded results give; run bench/report.py",
+              file=sys.stderr)
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@ import json
 import pathlib
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
+import chart
 import report
 
 PROBLEM = "value-log/8x2048x16x128/bfloat16/slow/graph"
@@ -49,7 +51,9 @@ class ReportTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         self.readme = self.root / "README.md"
-        self.readme.write_text(f"above\n{report.BEGIN}\n{report.END}\nbelow\n")
+        sections = "".join(f"<!-- {name}-begin -->\n<!-- {name}-end -->\n"
+                           for name in report.SECTIONS)
+        self.readme.write_text(f"above\n{sections}below\n")
         self.write_peers([])
 
     def write_peers(self, peers):
@@ -171,6 +175,147 @@ class ReportTest(unittest.TestCase):
             "with resets")
         self.assertEqual(report.title("none/8x2048x16x128/bfloat16/none/stream"),
                          "no gate, 8x2048x16x128, bfloat16, launched one by one")
+
+    def test_a_row_may_name_its_form(self):
+        self.record("a.json", make_context(), [
+            make_entry(f"forward/{PROBLEM}", 200),
+            make_entry(f"forward/{PROBLEM}/recurrent", 640),
+            make_entry(f"baseline-shared/{PROBLEM}", 3000),
+        ])
+        self.assertEqual(self.run_report(), 0)
+        text = self.readme.read_text()
+        self.assertIn("slow gates | 80.0 | 200 | 12.5 % | 3000 (shared) |", text)
+        self.assertIn("slow gates, recurrent form | 80.0 | 640 | 12.5 % | 3000 (shared) |", text)
+
+    def test_a_name_that_cannot_be_read_is_refused(self):
+        self.record("a.json", make_context(), [make_entry("forward/value-log/8x8x1x8", 640)])
+        self.assertEqual(self.run_report(), 1)
+        self.assertIn("value-log/8x8x1x8: not layer/shape", self.errors.getvalue())
+
+    # --- The chart. ---
+
+    def sweep_entries(self, shapes, us, form=""):
+        return [make_entry(f"forward/value-log/{shape}/bfloat16/slow/graph{form}", us)
+                for shape in shapes]
+
+    def read_chart(self):
+        return (self.root / "results" / "gpu" / "chart.svg").read_text(encoding="utf-8")
+
+    def drawn(self, svg):
+        """Points of each line or lone marker by the name of its series, panel after panel."""
+        space = "{http://www.w3.org/2000/svg}"
+        found = {}
+        for group in xml.etree.ElementTree.fromstring(svg).iter(f"{space}g"):
+            lines = group.findall(f"{space}polyline")
+            points = lines[0].get("points").split() if lines else ["alone"]
+            found.setdefault(group.find(f"{space}title").text, []).append(points)
+        return found
+
+    def test_the_chart_shows_times_floor_forms_and_peers(self):
+        self.write_peers([
+            {"rows": ["value-log/1x8192x64x128/bfloat16/*"], "gpu": "Some GPU", "peer": "other",
+             "us": 1900, "versions": "v1"},
+            {"rows": ["value-*/1x8192x8x128/*", "value-*/1x65536x64x128/*"], "gpu": "Some GPU",
+             "peer": "a < b", "us": 1000, "versions": "v1", "source": "theirs"},
+            {"rows": ["value-log/1x8192x64x128/*"], "gpu": "Other GPU", "peer": "elsewhere",
+             "us": 1, "versions": "v1"},
+        ])
+        over_tokens = [f"1x{tokens}x64x128" for tokens in (65536, 1024, 8192)]
+        over_heads = ["1x8192x1x128", "1x8192x8x128"]
+        self.record("a.json", make_context(), [
+            *self.sweep_entries(over_tokens + over_heads, 200),
+            *self.sweep_entries(over_tokens, 1600, "/recurrent"),
+            make_entry("forward/value-log/1x2048x64x128/bfloat16/fast/graph", 3),
+            make_entry("forward/key-log/1x2048x64x128/bfloat16/slow/graph", 3),
+        ])
+        self.assertEqual(self.run_report(), 0)
+        svg = self.read_chart()
+        drawn = self.drawn(svg)
+        # 8192 tokens and 64 heads belong to both panels.
+        self.assertEqual([len(points) for points in drawn["gdr"]], [3, 3])
+        self.assertEqual([len(points) for points in drawn["gdr, recurrent form"]], [3, 1])
+        self.assertEqual([len(points) for points in drawn["floor: its bytes at the copy rate"]],
+                         [3, 3])
+        self.assertEqual(drawn["other"], [["alone"], ["alone"]])
+        self.assertEqual(drawn["a < b, its own figure"], [["alone"], ["alone"]])
+        self.assertNotIn("elsewhere", svg)
+        for text in ("tokens T", "heads H", ">1K<", ">64K<", "100 µs", "Some GPU"):
+            self.assertIn(text, svg)
+        x = [float(point.split(",")[0]) for point in drawn["gdr"][0]]
+        self.assertEqual(x, sorted(x))
+        self.assertAlmostEqual((x[1] - x[0]) / (x[2] - x[1]), 1, delta=0.01)  # log: 8 and 8 times
+        self.assertIn("](results/gpu/chart.svg)", self.readme.read_text())
+
+    def test_the_chart_turns_dark_with_the_reader(self):
+        self.record("a.json", make_context(),
+                    self.sweep_entries(["1x1024x64x128", "1x2048x64x128"], 200))
+        self.assertEqual(self.run_report(), 0)
+        light, dark = self.read_chart().split("@media (prefers-color-scheme: dark)")
+        self.assertIn(f".ground {{ fill: {chart.LIGHT['ground']}; }}", light)
+        self.assertIn(f".ground {{ fill: {chart.DARK['ground']}; }}", dark)
+
+    def test_every_colour_stands_out_from_its_ground(self):
+        def luminance(colour):
+            channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+            linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+                      for c in channels]
+            return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+        def contrast(one, other):
+            low, high = sorted((luminance(one), luminance(other)))
+            return (high + 0.05) / (low + 0.05)
+
+        for column, colours in enumerate((chart.LIGHT, chart.DARK)):
+            words = [colours["text"], colours["quiet"]]
+            for colour in words + [looks[column] for looks in chart.STYLES.values()]:
+                self.assertGreaterEqual(contrast(colour, colours["ground"]), 4.5, colour)
+
+    def test_rows_on_the_chart_stay_out_of_the_table_unless_a_peer_has_them(self):
+        self.write_peers([{"rows": ["value-log/1x8192x64x128/*"], "gpu": "Some GPU",
+                           "peer": "other", "us": 1900, "versions": "v1"}])
+        shapes = ["1x4096x64x128", "1x8192x64x128"]
+        self.record("a.json", make_context(), self.sweep_entries(shapes, 200))
+        self.assertEqual(self.run_report(), 0)
+        self.assertIn("1x8192x64x128", self.line("| value gate"))
+
+    def test_one_size_is_no_chart(self):
+        self.record("a.json", make_context(), self.sweep_entries(["1x8192x64x128"], 200))
+        self.assertEqual(self.run_report(), 0)
+        self.assertFalse((self.root / "results" / "gpu" / "chart.svg").exists())
+        self.line("| value gate")
+
+    def test_check_covers_the_chart(self):
+        self.record("a.json", make_context(),
+                    self.sweep_entries(["1x1024x64x128", "1x2048x64x128"], 200))
+        self.assertEqual(self.run_report(), 0)
+        self.assertEqual(self.run_report("--check"), 0)
+        path = self.root / "results" / "gpu" / "chart.svg"
+        path.write_text(self.read_chart().replace("tokens T", "tokens"), encoding="utf-8")
+        self.assertEqual(self.run_report("--check"), 1)
+        self.assertIn("chart.svg is not what", self.errors.getvalue())
+        path.unlink()
+        self.assertEqual(self.run_report("--check"), 1)
+
+    # --- The cost of compiling. ---
+
+    def test_the_cost_of_compiling(self):
+        path = self.root / "results" / "compile_cost.json"
+        path.parent.mkdir()
+        cost = [("include alone", 1.5, 4096), ("dear", 9.5, 512 * 1024), ("cheap", 4, 104448)]
+        context = {"date": "2026-11-29T10:00:00Z", "commit": "abc", "cuda_compiler": "13.0.88",
+                   "host_compiler": "g++ 12.2.0", "architecture": "sm_90a"}
+        path.write_text(json.dumps({"context": context, "instantiations": [
+            {"name": name, "cpu_seconds": seconds, "object_bytes": size}
+            for name, seconds, size in cost]}))
+        self.assertEqual(self.run_report(), 0)
+        self.assertEqual(
+            self.line("Including"),
+            "Including `gdr/gated_delta.cuh` takes 1.50 s of one core. Each layer type whose "
+            "`forward` is called adds 2.50 s (cheap) to 8.00 s (dear), and 98 to 508 KiB of object "
+            "(nvcc 13.0.88, g++ 12.2.0, sm_90a, commit abc, 2026-11-29).")
+        path.write_text("{}")
+        self.assertEqual(self.run_report(), 1)
+        self.assertIn("not a record of compile_cost.py", self.errors.getvalue())
 
 
 if __name__ == "__main__":

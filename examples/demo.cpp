@@ -8,6 +8,7 @@
 
 #include "bench/support/random.hpp"
 #include "demo_problem.hpp"
+#include "gpu.hpp"
 
 #include <gdr/reference.hpp>
 #include <gdr/version.hpp>
@@ -24,6 +25,7 @@
 namespace demo {
 namespace {
 
+using examples::Gpu;
 using gdr::bench::random_uniform;
 
 // The reference takes about 0.1 ms a token.
@@ -182,7 +184,7 @@ int run(int argc, char** argv) {
   }
   const std::vector<Problem> problems = {default_case(), text_case(path)};
 
-  const Gpu gpu = find_gpu();
+  const Gpu gpu = examples::find_gpu();
   if (gpu.state == Gpu::State::faulty || (require_gpu && gpu.state != Gpu::State::ready)) {
     throw std::runtime_error(gpu.text);
   }

@@ -13,7 +13,6 @@ namespace demo {
 namespace {
 
 using gdr::bench::DeviceArray;
-using gdr::bench::DeviceState;
 
 constexpr int samples = 30;
 
@@ -52,17 +51,6 @@ Result run(const Problem& problem, cudaStream_t stream) {
 }
 
 }  // namespace
-
-Gpu find_gpu() {
-  const gdr::bench::Device device = gdr::bench::find_device();
-  if (device.state == DeviceState::no_driver || device.state == DeviceState::no_device) {
-    return {Gpu::State::absent, device.reason};
-  }
-  if (device.state != DeviceState::ready) return {Gpu::State::faulty, device.reason};
-  return {Gpu::State::ready, device.name + ", compute capability " + std::to_string(device.major) +
-                                 "." + std::to_string(device.minor) + ", driver " + device.driver +
-                                 ", CUDA " + device.runtime_cuda};
-}
 
 GpuReport run_on_gpu(const std::vector<Problem>& problems) {
   const gdr::bench::Stream stream = gdr::bench::make_stream();

@@ -7,8 +7,6 @@
 
 namespace demo {
 
-Gpu find_gpu() { return {Gpu::State::absent, "this program was built without a CUDA compiler"}; }
-
 GpuReport run_on_gpu(const std::vector<Problem>& /*problems*/) { return {}; }
 
 }  // namespace demo

@@ -46,16 +46,6 @@ struct Problem {
   }
 };
 
-struct Gpu {
-  enum class State {
-    ready,
-    absent,  // the reference takes over
-    faulty,  // there is something to mend first
-  };
-  State state = State::absent;
-  std::string text;  // what it is, or why there is none
-};
-
 struct Result {
   std::vector<float> o;    // [B, T, H, D]
   double time_us = 0;      // of one launch
@@ -68,7 +58,6 @@ struct GpuReport {
 };
 
 // Defined by demo_gpu.cu, or by demo_no_cuda.cpp where there is no CUDA compiler.
-Gpu find_gpu();
 GpuReport run_on_gpu(const std::vector<Problem>& problems);
 
 }  // namespace demo

@@ -28,7 +28,7 @@ Measurement measure(const Session& session, const Problem& problem, const Forwar
   };
 
   Measurement measurement;
-  measurement.error = verify(session, work, launch);
+  measurement.error = verify(session, work, expected_outputs(work), launch);
   measurement.timing = time_launches(session.stream.get(), problem.method, work.copies(),
                                      session.samples, session.device.l2_bytes, launch);
   measurement.bytes = work.bytes();

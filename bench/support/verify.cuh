@@ -46,10 +46,17 @@ std::vector<T> download_head(const DeviceArray<T>& tensor, int64_t first_row, in
   return rows;
 }
 
-/// The error of set 0's output over one sequence of one head.
+/// What set 0's output must be over one sequence of the last head.
+struct ExpectedOutput {
+  int64_t sequence;
+  int64_t first_row;
+  int64_t length;
+  std::vector<double> o;  // [length, V]
+};
+
 template <class Layer>
-double sequence_error(const Workload<Layer>& work, int64_t first_row, int64_t length,
-                      int64_t head) {
+std::vector<double> reference_output(const Workload<Layer>& work, int64_t first_row, int64_t length,
+                                     int64_t head) {
   const Tensors<Layer>& tensors = work.set(0);
   const auto download = [&](const auto& tensor, int64_t channels) {
     return download_head(tensor, first_row, length, work.problem().heads, head, channels);
@@ -59,7 +66,7 @@ double sequence_error(const Workload<Layer>& work, int64_t first_row, int64_t le
   const auto v = download(tensors.v, Layer::value_dim);
   const auto gate = download(tensors.gate, Layer::gate_channels);
   const auto beta = download(tensors.beta, 1);
-  auto o = download(tensors.o, Layer::value_dim);
+  std::vector<typename Layer::Element> o(static_cast<size_t>(length * Layer::value_dim));
 
   ForwardArgs<Layer> args;
   args.shape.batch = 1;
@@ -72,32 +79,48 @@ double sequence_error(const Workload<Layer>& work, int64_t first_row, int64_t le
   if (Layer::Rule::uses_beta) args.beta = beta.data();
   args.o = o.data();
   args.gate_function = work.parameters().on_host(head);
-  return relative_error(o, reference::forward<Layer>(args).o);
+  return reference::forward<Layer>(args).o;
 }
 
-/// Runs launch(stream, 0) on poisoned outputs and compares the last head of the last sequence, and
-/// under cu_seqlens that of the first and the middle one too. Throws where the error is too large.
-template <class Layer, class Launch>
-double verify(const Session& session, const Workload<Layer>& work, const Launch& launch) {
+/// The last head of the last sequence, and under cu_seqlens that of the first and the middle one
+/// too.
+template <class Layer>
+std::vector<ExpectedOutput> expected_outputs(const Workload<Layer>& work) {
   const Problem& problem = work.problem();
+  const int64_t sequences = problem.sequences > 0 ? problem.sequences : problem.batch;
+  const int64_t length = problem.batch * problem.seq_len / sequences;
+  std::vector<int64_t> chosen = {sequences - 1};
+  if (problem.sequences > 0) chosen = {0, sequences / 2, sequences - 1};
+
+  std::vector<ExpectedOutput> expected;
+  for (const int64_t n : chosen) {
+    expected.push_back(
+        {n, n * length, length, reference_output(work, n * length, length, problem.heads - 1)});
+  }
+  return expected;
+}
+
+/// Runs launch(stream, 0) on poisoned outputs and compares. Throws where the error is too large,
+/// else returns the largest.
+template <class Layer, class Launch>
+double verify(const Session& session, const Workload<Layer>& work,
+              const std::vector<ExpectedOutput>& expected, const Launch& launch) {
   const auto& o = work.set(0).o;
   cudaStream_t stream = session.stream.get();
   check(cudaMemsetAsync(o.data(), 0xff, o.bytes(), stream), "cudaMemsetAsync");  // NaN
   launch(stream, 0);
   check(cudaStreamSynchronize(stream), "the verified launch");
 
-  const int64_t sequences = problem.sequences > 0 ? problem.sequences : problem.batch;
-  const int64_t length = problem.batch * problem.seq_len / sequences;
-  std::vector<int64_t> chosen = {sequences - 1};
-  if (problem.sequences > 0) chosen = {0, sequences / 2, sequences - 1};
-
+  const int64_t heads = work.problem().heads;
   double worst = 0;
-  for (const int64_t n : chosen) {
-    const double error = sequence_error(work, n * length, length, problem.heads - 1);
+  for (const ExpectedOutput& part : expected) {
+    const auto found =
+        download_head(o, part.first_row, part.length, heads, heads - 1, Layer::value_dim);
+    const double error = relative_error(found, part.o);
     // Written so that a NaN fails.
-    if (!(error <= error_bound(Layer::element_type, length))) {
+    if (!(error <= error_bound(Layer::element_type, part.length))) {
       throw std::runtime_error("wrong output: relative error " + std::to_string(error) +
-                               " in sequence " + std::to_string(n));
+                               " in sequence " + std::to_string(part.sequence));
     }
     worst = std::max(worst, error);
   }

@@ -3,10 +3,7 @@
 
 // Streams, threads, devices and graphs; the same bits from run to run and in every batch.
 
-#include "support/device_run.cuh"
-
-#include <memory>
-#include <thread>
+#include "support/stream_cases.cuh"
 
 namespace {
 
@@ -21,87 +18,20 @@ using KeyBfloatDelta =
 using HeadHalf = gdr::Recurrence<HeadDim<32>, __half, gdr::HeadGate<Log>>;
 using Every = LayerList<ValueFloat, KeyBfloatDelta, HeadHalf>;
 
-class ForwardStreams : public DeviceTestByForm {
- protected:
-  Spec base(std::int64_t batch, std::int64_t tokens) const {
-    Spec spec;
-    spec.shape.batch = batch;
-    spec.shape.seq_len = tokens;
-    spec.shape.heads = 2;
-    spec.algorithm = GetParam();
-    spec.with_states();
-    return spec;
-  }
-};
+class ForwardStreams : public DeviceTestByForm {};
 
 INSTANTIATE_TEST_SUITE_P(Form, ForwardStreams, every_form(), form_name);
 
-// llama.cpp#24360, flashinfer#3439
 TEST_P(ForwardStreams, R1TheSameBitsFromRunToRun) {
-  for_each_layer(Every{}, [&](auto layer) {
-    using L = typename decltype(layer)::type;
-    for (const auto& [batch, tokens] : {std::pair<std::int64_t, std::int64_t>{99, 2},
-                                        {99, 3},
-                                        {99, 4},
-                                        {99, 5},
-                                        {99, 6},
-                                        {99, 7},
-                                        {99, 8},
-                                        {1, 1000}}) {
-      const Problem<L> problem = make_problem<L>(base(batch, tokens));
-      const Result first = run_and_check(problem);
-      for (int run = 1; run < 5; ++run) {
-        expect_same_bits(first, run_on_device(problem), "run " + std::to_string(run));
-      }
-    }
-  });
+  stream_cases::the_same_bits_from_run_to_run(Every{}, GetParam());
 }
 
-// flashinfer#4476
 TEST_P(ForwardStreams, R2InterleavedStreams) {
-  for_each_layer(Every{}, [&](auto layer) {
-    using L = typename decltype(layer)::type;
-    const Problem<L> one = make_problem<L>(base(3, 300));
-    Spec spec = base(2, 200);
-    spec.seed = 2;
-    const Problem<L> two = make_problem<L>(spec);
-    const Result one_alone = run_and_check(one);
-    const Result two_alone = run_and_check(two);
-    const DeviceProblem<L> device_one(one);
-    const DeviceProblem<L> device_two(two);
-    const Stream stream_one;
-    const Stream stream_two;
-    for (int i = 0; i < 100; ++i) {
-      ASSERT_TRUE(device_one.launch(stream_one).ok());
-      ASSERT_TRUE(device_two.launch(stream_two).ok());
-    }
-    expect_same_bits(one_alone, device_one.collect(), "stream one");
-    expect_same_bits(two_alone, device_two.collect(), "stream two");
-  });
+  stream_cases::interleaved_streams(Every{}, GetParam());
 }
 
-// Work is ordered by the stream that was passed, and by no other.
 TEST_P(ForwardStreams, R2TheStreamOrdersTheWork) {
-  using L = ValueFloat;
-  const Problem<L> problem = make_problem<L>(base(2, 64));
-  const Result wanted = run_and_check(problem);
-  const DeviceProblem<L> device(problem);
-  const gdr::ForwardArgs<L> args = device.args();
-  const std::size_t bytes = static_cast<std::size_t>(problem.v.count()) * 4;
-  const DeviceMemory v(bytes);
-  float* const target = const_cast<float*>(args.v.data);
-  cuda_check(cudaMemcpy(v.data(), target, bytes, cudaMemcpyDeviceToDevice), "save v");
-  cuda_check(cudaMemset(target, 0xff, bytes), "spoil v");
-  cuda_check(cudaDeviceSynchronize(), "spoil v");
-  const Stream stream;
-  for (int i = 0; i < 50; ++i) {  // v is right only between the two copies
-    cuda_check(cudaMemcpyAsync(target, v.data(), bytes, cudaMemcpyDeviceToDevice, stream), "v");
-    ASSERT_TRUE(device.launch(stream).ok());
-    cuda_check(cudaMemsetAsync(target, 0xff, bytes, stream), "spoil v");
-  }
-  cuda_check(cudaMemcpyAsync(target, v.data(), bytes, cudaMemcpyDeviceToDevice, stream), "v");
-  stream.synchronize();
-  expect_same_bits(wanted, device.collect(), "ordered by a stream");
+  stream_cases::the_stream_orders_the_work<ValueFloat>(GetParam());
 }
 
 // mamba#1003: two devices where there are two; otherwise the checks are tested on the host.
@@ -110,7 +40,7 @@ TEST_P(ForwardStreams, R3MemoryOfAnotherDeviceIsRefused) {
   cuda_check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   if (devices < 2) GTEST_SKIP() << "needs two devices";
   using L = ValueFloat;
-  const DeviceProblem<L> device(make_problem<L>(base(2, 8)));
+  const DeviceProblem<L> device(make_problem<L>(stream_cases::stream_spec(GetParam(), 2, 8)));
   cuda_check(cudaSetDevice(1), "cudaSetDevice");
   DeviceMemory other(1 << 20);
   cuda_check(cudaSetDevice(0), "cudaSetDevice");
@@ -134,7 +64,7 @@ TEST_P(ForwardStreams, R3EveryDeviceThatIsCurrent) {
   cuda_check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   if (devices < 2) GTEST_SKIP() << "needs two devices";
   using L = KeyBfloatDelta;
-  const Problem<L> problem = make_problem<L>(base(2, 70));
+  const Problem<L> problem = make_problem<L>(stream_cases::stream_spec(GetParam(), 2, 70));
   const Result first = run_and_check(problem);
   cuda_check(cudaSetDevice(1), "cudaSetDevice");
   const Result second = run_on_device(problem);
@@ -142,163 +72,25 @@ TEST_P(ForwardStreams, R3EveryDeviceThatIsCurrent) {
   expect_same_bits(first, second, "another device");
 }
 
-// DeepJIT#15: the first use of a kernel, from two threads at once.
 TEST_P(ForwardStreams, R4ThreadsAtFirstUse) {
   using L = gdr::Recurrence<HeadDims<128, 40>, float, gdr::KeyGate<>>;  // nowhere else in this file
-  const Problem<L> problem = make_problem<L>(base(2, 50));
-  std::vector<gdr::Status> statuses(4);
-  std::vector<std::unique_ptr<DeviceProblem<L>>> copies;
-  for (std::size_t i = 0; i < statuses.size(); ++i) {
-    copies.push_back(std::make_unique<DeviceProblem<L>>(problem));
-  }
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < statuses.size(); ++i) {
-    threads.emplace_back([&, i] {
-      const Stream stream;
-      for (int run = 0; run < 20; ++run) {
-        const gdr::Status status = copies[i]->launch(stream);
-        if (!status.ok()) statuses[i] = status;
-      }
-      stream.synchronize();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  const Expected expected = expect(problem);
-  for (std::size_t i = 0; i < statuses.size(); ++i) {
-    EXPECT_TRUE(statuses[i].ok()) << describe(statuses[i]);
-    expect_matches(problem, expected, copies[i]->collect());
-  }
+  stream_cases::threads_at_first_use<L>(GetParam());
 }
 
-/// A captured call, ready to be replayed.
-class Graph {
- public:
-  template <class Launch>
-  explicit Graph(cudaStream_t stream, Launch launch) {
-    cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
-    const gdr::Status status = launch();
-    cuda_check(cudaStreamEndCapture(stream, &graph_), "end capture");
-    EXPECT_TRUE(status.ok()) << describe(status);
-    cuda_check(cudaGraphInstantiate(&executable_, graph_, 0), "instantiate");
-  }
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
-  ~Graph() {
-    (void)cudaGraphExecDestroy(executable_);
-    (void)cudaGraphDestroy(graph_);
-  }
-  void replay(cudaStream_t stream) const {
-    cuda_check(cudaGraphLaunch(executable_, stream), "replay");
-    cuda_check(cudaStreamSynchronize(stream), "replay");
-  }
-
- private:
-  cudaGraph_t graph_ = nullptr;
-  cudaGraphExec_t executable_ = nullptr;
-};
-
-// fla#1155
 TEST_P(ForwardStreams, R5GraphReplaysWithNewData) {
-  for_each_layer(Every{}, [&](auto layer) {
-    using L = typename decltype(layer)::type;
-    Spec spec = base(2, 70);
-    DeviceProblem<L> device(make_problem<L>(spec));
-    const Stream stream;
-    const Graph graph(stream, [&] { return device.launch(stream); });
-    for (const std::uint64_t seed : {1, 2, 3}) {
-      spec.seed = seed;
-      const Problem<L> problem = make_problem<L>(spec);
-      device.upload(problem);
-      graph.replay(stream);
-      const Result replayed = device.collect();
-      expect_matches(problem, replayed);
-      expect_same_bits(replayed, run_on_device(problem), "graph and launch");
-    }
-  });
+  stream_cases::graph_replays_with_new_data(Every{}, GetParam());
 }
 
 TEST_P(ForwardStreams, R5GraphReplaysWithNewSequences) {
-  for_each_layer(Every{}, [&](auto layer) {
-    using L = typename decltype(layer)::type;
-    const std::vector<std::vector<std::int64_t>> all_offsets = {
-        {0, 10, 100, 130}, {0, 0, 130, 130}, {0, 64, 65, 70}, {0, 0, 0, 0}};
-    Spec spec = base(1, 130);
-    spec.cu_seqlens = all_offsets.front();
-    DeviceProblem<L> device(make_problem<L>(spec));
-    const Stream stream;
-    const Graph graph(stream, [&] { return device.launch(stream); });
-    for (const auto& offsets : all_offsets) {
-      spec.cu_seqlens = offsets;
-      ++spec.seed;
-      const Problem<L> problem = make_problem<L>(spec);
-      device.upload(problem);
-      graph.replay(stream);
-      expect_matches(problem, device.collect());
-    }
-  });
+  stream_cases::graph_replays_with_new_sequences(Every{}, GetParam());
 }
 
-/// The part of a batch's outputs that belongs to tokens [begin, end) of batch row b and to
-/// sequence n.
-template <class L>
-Result part_of(const Problem<L>& problem, const Result& result, std::int64_t b, std::int64_t begin,
-               std::int64_t end, std::int64_t n) {
-  const auto row = static_cast<std::ptrdiff_t>(problem.spec.shape.heads * L::value_dim);
-  const auto state = row * L::key_dim;
-  const auto first = result.o.begin() + b * problem.spec.shape.seq_len * row;
-  return {{first + begin * row, first + end * row},
-          {result.final_state.begin() + n * state, result.final_state.begin() + (n + 1) * state}};
-}
-
-// vllm#48613
 TEST_P(ForwardStreams, R9BatchInvariance) {
-  for_each_layer(Every{}, [&](auto layer) {
-    using L = typename decltype(layer)::type;
-    std::vector<std::int64_t> offsets = {0};
-    Random random(9);
-    while (offsets.size() <= 64) {
-      offsets.push_back(offsets.back() + random.pick<std::int64_t>({0, 1, 5, 63, 64, 65, 130}));
-    }
-    Spec spec = base(1, offsets.back());
-    spec.cu_seqlens = offsets;
-    spec.batch_invariant = true;
-    const Problem<L> batch = make_problem<L>(spec);
-    const Result result = run_and_check(batch);
-    for (std::int64_t n = 0; n < 64; n += 7) {
-      const ProblemData::Span span = batch.span(n);
-      const Result wanted = part_of(batch, result, 0, span.begin, span.end, n);
-      // Alone, dense: the same tokens, its own state.
-      Problem<L> alone = batch.time_slice(span.begin, span.end);
-      alone.spec.cu_seqlens.clear();
-      alone.cu_seqlens_storage = -1;
-      for (gdr::test::StateTensor* state : {&alone.initial_state, &alone.final_state}) {
-        state->offset += n * state->sequence_stride;
-        state->sequences = 1;
-      }
-      expect_same_bits(wanted, run_on_device(alone), "alone, dense");
-      // Alone, by cu_seqlens.
-      alone.spec.cu_seqlens = {0, span.end - span.begin};
-      alone.cu_seqlens_storage = batch.cu_seqlens_storage;
-      alone.write_cu_seqlens();
-      expect_same_bits(wanted, run_on_device(alone), "alone, cu_seqlens");
-    }
-  });
+  stream_cases::batch_invariance(Every{}, GetParam(), {0, 1, 5, 63, 64, 65, 130});
 }
 
 TEST_P(ForwardStreams, R9BatchInvarianceOfDenseBatches) {
-  for_each_layer(Every{}, [&](auto layer) {
-    using L = typename decltype(layer)::type;
-    for (const std::int64_t tokens : {1, 70}) {
-      Spec spec = base(64, tokens);
-      spec.batch_invariant = true;
-      const Problem<L> batch = make_problem<L>(spec);
-      const Result result = run_and_check(batch);
-      for (const std::int64_t b : {0, 31, 63}) {
-        expect_same_bits(part_of(batch, result, b, 0, tokens, b),
-                         run_on_device(batch.batch_slice(b)), "batch row alone");
-      }
-    }
-  });
+  stream_cases::batch_invariance_of_dense_batches(Every{}, GetParam(), {1, 70});
 }
 
 }  // namespace

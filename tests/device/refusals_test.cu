@@ -6,6 +6,7 @@
 #include "support/device_run.cuh"
 
 #include <limits>
+#include <string>
 
 namespace {
 
@@ -230,12 +231,23 @@ TEST_F(Refusals, FieldsOfLaterFeatures) {
   const StatusCode later = StatusCode::unsupported;
   const DeviceMemory indices(1024);
   auto* const slots = reinterpret_cast<const std::int32_t*>(indices.data());
-  victim.refuses("algorithm", later, [](Args& args) { args.algorithm = Algorithm::chunked; });
-  victim.refuses("algorithm", later, [](Args& args) { args.algorithm = Algorithm::chunked_split; });
-  victim.refuses("split_state_operand", later, [](Args& args) { args.split_state_operand = true; });
   victim.refuses("state_in", later, [=](Args& args) { args.state_in = slots; });
   victim.refuses("state_out", later, [=](Args& args) { args.state_out = slots; });
   victim.refuses("has_state", later, [&](Args& args) { args.has_state = indices.data(); });
+  victim.is_good();
+}
+
+// Asked for by name, under the delta rule; the sentence names the form that serves it.
+TEST_F(Refusals, ChunkedFormsOfTheDeltaRule) {
+  const Victim<Delta> victim(base());
+  for (const Algorithm algorithm : {Algorithm::chunked, Algorithm::chunked_split}) {
+    const auto ask = [=](gdr::ForwardArgs<Delta>& args) { args.algorithm = algorithm; };
+    victim.refuses("algorithm", StatusCode::unsupported, ask);
+    gdr::ForwardArgs<Delta> args = victim.device().args();
+    ask(args);
+    EXPECT_NE(std::string(gdr::can_forward<Delta>(args).message).find("recurrent"),
+              std::string::npos);
+  }
   victim.is_good();
 }
 

@@ -33,6 +33,22 @@ TEST(ErrorBound, FollowsTypeAndForm) {
   EXPECT_EQ(error_bound(DataType::bfloat16, Form::chunked, 5, false), 4e-3);
 }
 
+TEST(ErrorBound, AlgorithmsHaveTheBoundOfTheirForm) {
+  EXPECT_EQ(form_of(gdr::Algorithm::recurrent), Form::recurrent);
+  EXPECT_EQ(form_of(gdr::Algorithm::chunked), Form::chunked);
+  EXPECT_EQ(form_of(gdr::Algorithm::chunked_split), Form::chunked);
+  EXPECT_EQ(form_of(gdr::Algorithm::automatic), Form::chunked);  // it may take either
+}
+
+// Neither length nor growth widens the chunked form's bound, and no 16-bit type's.
+TEST(ErrorBound, OnlyTheRecurrentFormGrows) {
+  for (const DataType type : {DataType::float32, DataType::float16, DataType::bfloat16}) {
+    const double one = error_bound(type, Form::chunked, 1, false);
+    EXPECT_EQ(error_bound(type, Form::chunked, 1 << 20, true), one);
+    EXPECT_GE(one, error_bound(type, Form::recurrent, 1, false));
+  }
+}
+
 TEST(ErrorBound, StatesHaveTheLayersButForTheirOwnPrecision) {
   EXPECT_EQ(state_error_bound(1e-6, DataType::float32), 1e-6);
   EXPECT_EQ(state_error_bound(4e-3, DataType::float32), 4e-3);
@@ -275,6 +291,25 @@ TEST(Check, JudgesOutputsAndStates) {
   EXPECT_EQ(check(problem, DataType::float32, expected, bad)
                 .message.find("final_state: sequence 1, head 1, value column 1"),
             0u);
+}
+
+TEST(Check, TheBoundIsThatOfTheProblemsForm) {
+  Spec spec;
+  spec.shape.batch = 2;
+  spec.shape.seq_len = 5;
+  spec.shape.heads = 2;
+  spec.with_states();
+  auto problem = make_problem<Default>(spec);
+  const Expected expected = expect(problem);
+  Result result = rounded(expected);
+  for (float& o : result.o) o *= 1 + 5e-6f;
+  EXPECT_FALSE(check(problem, DataType::float32, expected, result).ok);
+  for (const auto form : {gdr::Algorithm::chunked, gdr::Algorithm::chunked_split}) {
+    problem.spec.algorithm = form;
+    EXPECT_TRUE(check(problem, DataType::float32, expected, result).ok);
+  }
+  for (float& state : result.final_state) state *= 1 + 2e-5f;
+  EXPECT_FALSE(check(problem, DataType::float32, expected, result).ok);
 }
 
 TEST(Check, TokensOfNoSequenceStayPoisoned) {

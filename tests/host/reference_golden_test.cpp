@@ -6,7 +6,7 @@
 
 #include <gdr/reference.hpp>
 
-#include "support/npy.hpp"
+#include "examples/gdr_run/npy.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,6 @@ using gdr::Log;
 using gdr::NoGate;
 using gdr::OuterProduct;
 using gdr::ValueGate;
-using gdr::test::read_npy;
 
 constexpr double bound = 1e-12;
 
@@ -42,7 +41,7 @@ class Case {
   double real(const std::string& key) const { return std::stod(entries_.at(key)); }
   template <class T>
   std::vector<T> tensor(const std::string& name) const {
-    return read_npy(folder_ + name + ".npy").as<T>();
+    return npy::read(folder_ + name + ".npy").as<T>();
   }
   /// An input, or nothing where the layer has none.
   template <class T>
@@ -164,16 +163,6 @@ TEST(ReferenceGolden, HeadLogDeltaGdn) {
 TEST(ReferenceGolden, None) { expect_golden<HeadDims<15, 9>, NoGate>("none"); }
 TEST(ReferenceGolden, NoneDelta) {
   expect_golden<HeadDims<15, 9>, NoGate, DeltaRule<>>("none_delta");
-}
-
-TEST(Npy, RefusesAnotherTypeAndAMissingFile) {
-  const std::string folder = std::string(GDR_GOLDEN_DIR) + "/none/";
-  const auto q = read_npy(folder + "q.npy");
-  EXPECT_EQ(q.type, "<f4");
-  EXPECT_EQ(q.shape, (std::vector<int64_t>{1, 40, 2, 15}));
-  EXPECT_THROW(q.as<double>(), std::runtime_error);
-  EXPECT_THROW(read_npy(folder + "absent.npy"), std::runtime_error);
-  EXPECT_THROW(read_npy(folder + "case.txt"), std::runtime_error);
 }
 
 }  // namespace

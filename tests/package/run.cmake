@@ -67,6 +67,12 @@ elseif(CASE STREQUAL without_cuda)
   run(${bare_environment} ${configure} -S ${SOURCE_DIR} -D CMAKE_CUDA_COMPILER=OFF)
   expect("without a CUDA compiler these tests are left out")
 
+elseif(CASE STREQUAL without_cli11)
+  run(${configure} -S ${SOURCE_DIR} -D CMAKE_DISABLE_FIND_PACKAGE_CLI11=ON
+    -D CMAKE_CUDA_COMPILER=OFF -D GDR_BUILD_TESTS=OFF -D GDR_BUILD_BENCH=OFF)
+  expect("gdr_run is left out")
+  expect("apt-get install libcli11-dev")
+
 else()
   # A dependency is missing: configure stops with a sentence that says what to do.
   if(CASE STREQUAL without_googletest)

@@ -5,6 +5,10 @@
 /// \file
 /// Every axis, space and rule for one element type: the body of the forward_axes tests.
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include "device_run.cuh"
 
 namespace gdr::test {
@@ -31,19 +35,71 @@ inline Spec axes_spec(Algorithm algorithm) {
   return spec;
 }
 
-/// Extents, lengths and grouped heads.
+/// Extents, lengths, grouped heads; with states and without.
 template <class L>
 void check_axis(Algorithm algorithm) {
+  const bool chunked = form_of(algorithm) == Form::chunked;
+  const auto run = [](const Spec& spec) {
+    const Problem<L> problem = make_problem<L>(spec);
+    run_and_check(problem, scope_of(problem));
+  };
   for (const auto& [key_dim, value_dim] :
        {std::pair{32, 48}, {24, 40}, {7, 33}, {8, 1}, {31, 47}}) {
-    for (const std::int64_t tokens : {1, 33, 130}) {
+    for (const std::int64_t tokens : {1, 33, 64, 130, 200}) {
       Spec spec = axes_spec(algorithm);
       spec.shape.seq_len = tokens;
       spec.shape.key_dim = key_dim;
       spec.shape.value_dim = value_dim;
-      run_and_check<L>(spec);
+      run(spec);
+      spec.split_state_operand = chunked;
+      if (chunked) run(spec);
+      spec = axes_spec(algorithm);  // plain: no state, as many key heads as heads
+      spec.shape.seq_len = tokens;
+      spec.shape.key_dim = key_dim;
+      spec.shape.value_dim = value_dim;
+      spec.shape.key_heads = 0;
+      spec.initial_state.present = spec.final_state.present = false;
+      spec.scale = 1;
+      run(spec);
     }
   }
+}
+
+/// q orthogonal to a large common part of the state: what is left is as exact as elsewhere once the
+/// state operand is in two parts. Gates that leave the common part common; 16-bit types, float32's
+/// bound being near what two parts hold.
+template <class L>
+void check_split_state_operand(Algorithm algorithm) {
+  Spec spec = axes_spec(algorithm);
+  spec.state_values = fills::normal(240, 1);
+  spec.q_values = [](Random&, const Index& at) {  // pairs x, -x
+    Random own(static_cast<std::uint64_t>(((at.batch * 1000 + at.time) * 100 + at.head) * 1000 +
+                                          at.channel / 2));
+    const double x = own.normal();
+    return at.channel % 2 == 0 ? x : -x;
+  };
+  spec.gate_values = fills::in_space<L>(fills::uniform(0.98, 1));
+  const auto error = [&](bool split) {
+    spec.split_state_operand = split;
+    const Problem<L> problem = make_problem<L>(spec);
+    const Result result = run_on_device(problem);
+    const Expected expected = expect(problem);
+    Scope rows;
+    rows.whole_tensor = false;
+    expect_matches(problem, expected, result, rows);
+    double difference = 0;
+    double size = 0;
+    for (std::size_t i = 0; i < result.o.size(); ++i) {
+      const double d = static_cast<double>(result.o[i]) - expected.o[i];
+      difference += d * d;
+      size += expected.o[i] * expected.o[i];
+    }
+    return std::sqrt(difference / size);
+  };
+  const double whole = error(false);
+  const double split = error(true);
+  const double bound = error_bound(L::element_type, Form::chunked, spec.shape.seq_len, false);
+  EXPECT_LE(split, std::max(2 * bound, whole / 8)) << "with one state operand " << whole;
 }
 
 /// Normalisation of q and k inside the kernel.
@@ -90,6 +146,15 @@ void check_outer_product(Algorithm algorithm) {
     using L = typename decltype(layer)::type;
     check_axis<L>(algorithm);
     check_l2norm<L>(algorithm);
+  });
+}
+
+/// Every axis but the key's, whose gates would tear the common part apart.
+template <class Element>
+void check_cancelling_states(Algorithm algorithm) {
+  for_each_layer(EveryAxis<Element, OuterProduct>{}, [&](auto layer) {
+    using L = typename decltype(layer)::type;
+    if constexpr (L::Gate::axis != GateAxis::key) check_split_state_operand<L>(algorithm);
   });
 }
 

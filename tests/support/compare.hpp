@@ -31,9 +31,9 @@ namespace gdr::test {
 /// What the bound depends on besides the type: step by step or chunk by chunk.
 enum class Form { recurrent, chunked };
 
+/// Which form `automatic` takes is not told: it has the wider bound.
 inline Form form_of(Algorithm algorithm) {
-  return algorithm == Algorithm::chunked || algorithm == Algorithm::chunked_split ? Form::chunked
-                                                                                  : Form::recurrent;
+  return algorithm == Algorithm::recurrent ? Form::recurrent : Form::chunked;
 }
 
 /// The bound of a layer's type and form. `length`: tokens of the longest sequence.

@@ -67,6 +67,11 @@ class DeviceTestByForm : public DeviceTest, public testing::WithParamInterface<A
 
 inline auto every_form() { return testing::Values(Algorithm::recurrent); }
 
+/// The forms on tensor cores; they serve the outer product alone.
+inline auto every_chunked_form() {
+  return testing::Values(Algorithm::chunked, Algorithm::chunked_split);
+}
+
 inline std::string form_name(const testing::TestParamInfo<Algorithm>& info) {
   switch (info.param) {
     case Algorithm::automatic:

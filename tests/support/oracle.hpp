@@ -171,6 +171,21 @@ struct Scope {
   bool whole_tensor = true;
 };
 
+/// The chunked forms round what they multiply: of few channels or few numbers one rounding may
+/// decide a whole tensor, and only rows and columns are judged.
+inline Scope scope_of(const ProblemData& data) {
+  const Shape& shape = data.spec.shape;
+  std::int64_t tokens = 0;
+  for (std::int64_t n = 0; n < data.sequences(); ++n)
+    tokens += data.span(n).end - data.span(n).begin;
+  const std::int64_t per_token = shape.heads * shape.value_dim;
+  Scope scope;
+  scope.whole_tensor =
+      form_of(data.spec.algorithm) == Form::recurrent ||
+      (shape.key_dim >= 8 && tokens * per_token >= 64 && data.sequences() * per_token >= 8);
+  return scope;
+}
+
 namespace detail {
 
 /// 1 for elements of o whose token belongs to a sequence.

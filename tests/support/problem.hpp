@@ -224,6 +224,7 @@ struct Problem : ProblemData {
     args.qk_l2norm = spec.qk_l2norm;
     args.qk_l2norm_eps = spec.qk_l2norm_eps;
     args.batch_invariant = spec.batch_invariant;
+    args.split_state_operand = spec.split_state_operand;
     args.algorithm = spec.algorithm;
     return args;
   }

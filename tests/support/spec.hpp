@@ -41,6 +41,7 @@ struct Spec {
   bool qk_l2norm = false;
   float qk_l2norm_eps = 1e-6f;
   bool batch_invariant = false;
+  bool split_state_operand = false;
 
   Gap gap = Gap::nan;
 
@@ -81,6 +82,7 @@ struct Spec {
     }
     if (qk_l2norm) text << ", qk_l2norm eps " << qk_l2norm_eps;
     if (batch_invariant) text << ", batch invariant";
+    if (split_state_operand) text << ", split state operand";
     return text.str();
   }
 };

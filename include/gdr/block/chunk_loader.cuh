@@ -12,87 +12,98 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// `Threads` threads that copy chunks of `Tile::rows` rows; what the tensor does not have becomes 0.
-/// A chunk is complete for a thread after wait_for_copies(), for the others after a barrier.
-template <int Threads, class T, class Tile>
+/// A warp that copies chunks of `Tile::rows` rows; what the tensor does not have becomes 0. A chunk
+/// is complete for a lane after wait_for_copies(), for other threads after a barrier.
+template <class T, class Tile>
 class ChunkLoader {
   using Stored = typename Tile::Element;
   static constexpr int width = 16 / static_cast<int>(sizeof(Stored));  // elements of a piece
   static constexpr int pieces_per_row = Tile::columns / width;
-  static constexpr int row_step = Threads / pieces_per_row;
-  /// Whether a thread has the same piece of rows at equal distances.
-  static constexpr bool has_lane_places =
-      Threads % (8 * pieces_per_row) == 0 && Tile::rows % row_step == 0;
+  static constexpr int power_of_2(int x) { return x <= 1 ? 1 : 2 * power_of_2((x + 1) / 2); }
+  /// A lane has the same piece of rows at equal distances. Lanes past a row's pieces rest.
+  static constexpr int lanes_per_row = pieces_per_row > 16 ? 32 : power_of_2(pieces_per_row);
+  static constexpr int row_step = 32 / lanes_per_row;
 
  public:
   /// The tensor's rows from the first token on; `channels` of them exist from data on.
-  GDR_DEVICE ChunkLoader(const Rows<const T>& tensor, int channels, int thread)
-      : next_(tensor.data + lane_offset(tensor, thread)) {
+  GDR_DEVICE ChunkLoader(const Rows<const T>& tensor, int channels, int lane)
+      : stride_(tensor.time_stride),
+        channels_(channels),
+        row_(lane / lanes_per_row),
+        column_(lane % lanes_per_row * width),
+        next_(tensor.data + row_ * stride_ + column_) {
     const auto address = reinterpret_cast<size_t>(tensor.data);
-    const auto stride = static_cast<size_t>(tensor.time_stride) * sizeof(T);
-    is_aligned_ = sizeof(T) == sizeof(Stored) && (address | stride) % 16 == 0;
-    is_plain_ = has_lane_places && is_aligned_ && channels >= Tile::columns;
+    const auto bytes = static_cast<size_t>(stride_) * sizeof(T);
+    is_aligned_ = sizeof(T) == sizeof(Stored) && (address | bytes) % 16 == 0;
   }
 
   /// Starts the copy of the next chunk, of which `rows` rows exist.
-  GDR_DEVICE void load(const Rows<const T>& tensor, int channels, int thread, Tile& tile,
-                       int rows) {
-    const int64_t stride = tensor.time_stride;
-    if (has_lane_places && GDR_LIKELY(is_plain_ && rows == Tile::rows)) {
-      const T* from = next_;
-      const uint32_t to =
-          shared_address(tile.data) +
-          static_cast<uint32_t>(Tile::offset(thread / pieces_per_row, thread % pieces_per_row * width));
-#pragma unroll
-      for (int row = 0; row < Tile::rows; row += row_step) {
-        copy_async_16(to + static_cast<uint32_t>(row * Tile::panel_bytes), from);
-        from += row_step * stride;
-      }
+  GDR_DEVICE void load(Tile& tile, int rows) {
+    if (GDR_LIKELY(is_aligned_ && rows == Tile::rows && channels_ >= Tile::columns)) {
+      load_whole(tile);
     } else {
-      load_part(next_ - lane_offset(tensor, thread), stride, channels, thread, tile, rows);
+      load_part(tile, rows);
     }
-    next_ += Tile::rows * stride;
+    next_ += Tile::rows * stride_;
   }
 
  private:
-  static GDR_DEVICE int64_t lane_offset(const Rows<const T>& tensor, int thread) {
-    if constexpr (!has_lane_places) return 0;
-    return thread / pieces_per_row * tensor.time_stride + thread % pieces_per_row * width;
-  }
-
-  GDR_DEVICE void load_part(const T* first, int64_t stride, int channels, int thread, Tile& tile,
-                            int rows) const {
-#pragma unroll 1
-    for (int piece = thread; piece < Tile::rows * pieces_per_row; piece += Threads) {
-      const int row = piece / pieces_per_row, column = piece % pieces_per_row * width;
-      const int left = row < rows ? channels - column : 0;
-      const int valid = left < 0 ? 0 : left < width ? left : width;
-      // Without an element to read, the address is still to be a valid one.
-      const T* from = valid > 0 ? first + row * stride + column : first;
-      if constexpr (sizeof(T) == sizeof(Stored)) {
-        if (is_aligned_) {
-          copy_async_16(tile.address(row, column), from, valid * static_cast<int>(sizeof(T)));
-          continue;
-        }
-      }
-      Vector<Stored, width> elements;
+  GDR_DEVICE void load_whole(Tile& tile) const {
+    const T* from = next_;
+    const uint32_t to = shared_address(tile.data);
+    const int lane_offset = Tile::offset(row_, column_);
+    const int64_t distance = row_step * stride_;
 #pragma unroll
-      for (int e = 0; e < width; ++e) {
-        if constexpr (sizeof(T) == sizeof(Stored)) {
-          T x{};
-          if (e < valid) x = from[e];
-          memcpy(&elements.data[e], &x, sizeof(x));
-        } else {
-          elements.data[e] = e < valid ? to_float(from[e]) : 0.0f;
+    for (int row = 0; row < Tile::rows; row += row_step) {
+#pragma unroll
+      for (int c = 0; c < pieces_per_row; c += lanes_per_row) {
+        if (pieces_per_row % lanes_per_row == 0 || column_ < Tile::columns - c * width) {
+          copy_async_16(to + static_cast<uint32_t>(Tile::offset(row, c * width, lane_offset)),
+                        from + c * width);
         }
       }
-      *reinterpret_cast<Vector<Stored, width>*>(&tile.at(row, column)) = elements;
+      from += distance;
     }
   }
 
-  const T* next_;  // this thread's first piece of the next chunk
+  GDR_DEVICE void load_part(Tile& tile, int rows) const {
+    const T* const first = next_ - row_ * stride_ - column_;
+#pragma unroll 1
+    for (int row = row_; row < Tile::rows; row += row_step) {
+#pragma unroll 1
+      for (int column = column_; column < Tile::columns; column += lanes_per_row * width) {
+        const int left = row < rows ? channels_ - column : 0;
+        const int valid = left < 0 ? 0 : left < width ? left : width;
+        // Without an element to read, the address is still to be a valid one.
+        const T* from = valid > 0 ? first + row * stride_ + column : first;
+        if constexpr (sizeof(T) == sizeof(Stored)) {
+          if (is_aligned_) {
+            copy_async_16(tile.address(row, column), from, valid * static_cast<int>(sizeof(T)));
+            continue;
+          }
+        }
+        Vector<Stored, width> elements;
+#pragma unroll
+        for (int e = 0; e < width; ++e) {
+          if constexpr (sizeof(T) == sizeof(Stored)) {
+            T x{};
+            if (e < valid) x = from[e];
+            memcpy(&elements.data[e], &x, sizeof(x));
+          } else {
+            elements.data[e] = e < valid ? to_float(from[e]) : 0.0f;
+          }
+        }
+        *reinterpret_cast<Vector<Stored, width>*>(&tile.at(row, column)) = elements;
+      }
+    }
+  }
+
+  int64_t stride_;
+  int channels_;
+  int row_;     // of this lane's first piece in a tile
+  int column_;
+  const T* next_;  // that piece of the next chunk
   bool is_aligned_;
-  bool is_plain_;
 };
 
 GDR_NAMESPACE_END

@@ -3,8 +3,8 @@
 #pragma once
 
 /// \file
-/// The preparing half of the chunked form: loads chunks of tokens and makes what does not depend on
-/// the state: scores q k^T, gate products and weighted values.
+/// The preparing part of the chunked form: what of a chunk does not depend on the state, that is
+/// scores q k^T, gate products and weighted values.
 
 #include <gdr/block/chunk_loader.cuh>
 #include <gdr/block/warpgroup_products.cuh>
@@ -15,6 +15,19 @@
 #include <gdr/thread/special_registers.cuh>
 
 GDR_NAMESPACE_BEGIN
+
+/// The factor a_t of a raw gate.
+template <class Layer>
+GDR_DEVICE float chunk_factor(const Span<Layer>& span, float raw, int channel) {
+  const float gate = span.gate_function(raw, span.head, channel);
+  if constexpr (stdx::is_same<typename Layer::Space, Linear>::value) {
+    return gate;
+  } else if constexpr (Layer::element_type == DataType::float32) {
+    return expf(gate);
+  } else {
+    return fast_exp(gate);
+  }
+}
 
 /// Works with 32 * prepare_warps threads that call each method together.
 template <class Layer, class Policy>
@@ -28,8 +41,6 @@ class ChunkPreparer {
   using Stored = typename Extents::Stored;
   using GateElement = typename Layer::GateElement;
   using QTile = typename Storage::template Tile<Extents::key_width>;
-  using VTile = typename Storage::template Tile<Extents::columns>;
-  using GateTile = SwizzledTile<GateElement, Extents::tokens, Extents::gate_width>;
   static constexpr GateAxis axis = Extents::axis;
   static constexpr bool has_gate_tile = axis == GateAxis::value || axis == GateAxis::key;
   static constexpr int tokens = Extents::tokens;
@@ -46,11 +57,7 @@ class ChunkPreparer {
         first_column_(first_column),
         thread_(thread),
         warp_(thread / 32),
-        lane_(thread % 32),
-        q_(span.q, span.key_dim, thread),
-        k_(span.k, span.key_dim, thread),
-        v_(value_rows(), value_channels(), thread),
-        gate_(gate_rows(), gate_channels(), thread) {
+        lane_(thread % 32) {
     if constexpr (uses_warpgroups<Layer, Policy>) {
       // Blocks of scores with s > t: read, and not written again.
       for (int i = thread; i < 2 * tokens * tokens; i += threads) {
@@ -66,38 +73,9 @@ class ChunkPreparer {
     }
   }
 
-  /// Starts the loads of chunk n, if there is one. Chunks are loaded in order, each two calls before
-  /// it is prepared.
-  GDR_DEVICE void load(int n) {
-    if constexpr (axis == GateAxis::head) head_gate_ = next_head_gate_;
-    if (int64_t{n} * tokens < span_.length) {
-      const int rows = valid_tokens(n);
-      q_.load(span_.q, span_.key_dim, thread_, storage_.q[n % 3], rows);
-      k_.load(span_.k, span_.key_dim, thread_, storage_.k[n % 3], rows);
-      v_.load(value_rows(), value_channels(), thread_, storage_.v[n % 2], rows);
-      if constexpr (has_gate_tile) {
-        gate_.load(gate_rows(), gate_channels(), thread_, storage_.scratch.gate[n % 2], rows);
-      }
-      if constexpr (axis == GateAxis::head) {
-        const int64_t token = int64_t{n} * tokens + thread_;
-        if (thread_ < rows) next_head_gate_ = span_.gate.data[token * span_.gate.time_stride];
-      }
-    }
-    commit_copies();
-  }
-
-  /// Prepares chunk n, when chunk n + 1 has been asked for and none after it.
+  /// Prepares chunk n, which is in shared memory.
   GDR_DEVICE void prepare(int n) {
     forget_places();
-    wait_for_copies<1>();
-    if constexpr (uses_warpgroups<Layer, Policy>) publish_to_async_proxy();
-    if constexpr (axis == GateAxis::head) {
-      if (thread_ < tokens) {
-        storage_.scratch.gate[thread_] =
-            thread_ < valid_tokens(n) ? factor(to_float(head_gate_), 0) : 1.0f;
-      }
-    }
-    meet();
     Prepared& prepared = storage_.prepared[n % 2];
     if (span_.qk_l2norm) {
       measure_rows(n);
@@ -106,7 +84,7 @@ class ChunkPreparer {
     }
     ChunkMode mode = ChunkMode::divided;
     if constexpr (axis == GateAxis::key) mode = weigh_keys(n);
-    if constexpr (axis == GateAxis::head) make_decays(prepared);
+    if constexpr (axis == GateAxis::head) make_decays(n, prepared);
     if constexpr (axis == GateAxis::key && uses_warpgroups<Layer, Policy>) publish_to_async_proxy();
     if (axis == GateAxis::key || axis == GateAxis::head || span_.qk_l2norm) meet();
     mode = weigh_values(n, mode);
@@ -125,41 +103,21 @@ class ChunkPreparer {
   /// once, they would take more registers than there are.
   GDR_DEVICE void forget_places() {
     thread_ = opaque(thread_);
-    warp_ = thread_ / 32;
-    lane_ = thread_ % 32;
+    warp_ = static_cast<unsigned>(thread_) / 32;
+    lane_ = static_cast<unsigned>(thread_) % 32;
   }
 
   static GDR_DEVICE void meet() { sync_threads<barrier_prepare, threads>(); }
-  GDR_DEVICE int group() const { return lane_ / 4; }
-  GDR_DEVICE int place() const { return lane_ % 4; }
+  GDR_DEVICE int group() const { return static_cast<unsigned>(lane_) / 4; }
+  GDR_DEVICE int place() const { return static_cast<unsigned>(lane_) % 4; }
 
   GDR_DEVICE int valid_tokens(int n) const {
     const int64_t left = span_.length - int64_t{n} * tokens;
     return left < tokens ? static_cast<int>(left) : tokens;
   }
 
-  GDR_DEVICE Rows<const Element> value_rows() const {
-    return {span_.v.data + first_column_, span_.v.time_stride};
-  }
-  GDR_DEVICE int value_channels() const { return span_.value_dim - first_column_; }
-  GDR_DEVICE Rows<const GateElement> gate_rows() const {
-    const int first = axis == GateAxis::value ? first_column_ : 0;
-    return {span_.gate.data + first, span_.gate.time_stride};
-  }
-  GDR_DEVICE int gate_channels() const {
-    return axis == GateAxis::value ? value_channels() : span_.key_dim;
-  }
-
-  /// The factor a_t of a raw gate.
   GDR_DEVICE float factor(float raw, int channel) const {
-    const float gate = span_.gate_function(raw, span_.head, channel);
-    if constexpr (stdx::is_same<typename Layer::Space, Linear>::value) {
-      return gate;
-    } else if constexpr (Layer::element_type == DataType::float32) {
-      return expf(gate);
-    } else {
-      return fast_exp(gate);
-    }
+    return chunk_factor(span_, raw, channel);
   }
 
   /// 1 / sqrt(sum x^2 + eps) of the rows of q and k, a warp a row.
@@ -495,8 +453,8 @@ class ChunkPreparer {
     }
     store_whole(n, item, {1.0f, 1.0f});
   }
-  /// What the state is multiplied by before the chunk, with what is due from the one before; and
-  /// after it.
+  /// What the state is to be multiplied by before the chunk, with what is due from the one before;
+  /// and after it.
   GDR_DEVICE void store_whole(int n, const Item& item, const float (&whole)[2]) {
     if (place() != 0) return;
     auto& scratch = storage_.scratch;
@@ -528,15 +486,15 @@ class ChunkPreparer {
   };
 
   /// Head gate: products by blocks of 16 tokens, then over the chunk.
-  GDR_DEVICE void make_decays(Prepared& prepared) {
-    meet();  // the gates are there
+  GDR_DEVICE void make_decays(int n, Prepared& prepared) {
     auto& scratch = storage_.scratch;
+    const float(&gates)[tokens] = scratch.gate[n % 2];
     const int block = thread_ / 16, s = thread_ % 16;
     if (thread_ < tokens) {
       float from_block = 1.0f, after = 1.0f;
 #pragma unroll
       for (int t = 0; t < 16; ++t) {
-        const float gate = scratch.gate[16 * block + t];
+        const float gate = gates[16 * block + t];
         if (t > s) after *= gate;
         if (t <= s) from_block *= gate;
         scratch.within[16 * block + t][s] = after;  // t < s: not used
@@ -676,13 +634,13 @@ class ChunkPreparer {
     const auto from = [&](const Rows<const Element>& rows) {
       return Rows<const Element>{rows.data + first * rows.time_stride, rows.time_stride};
     };
-    const int rows = valid_tokens(n);
-    ChunkLoader<threads, Element, QTile> q(from(span_.q), span_.key_dim, thread_);
-    ChunkLoader<threads, Element, QTile> k(from(span_.k), span_.key_dim, thread_);
-    q.load(from(span_.q), span_.key_dim, thread_, storage_.q[n % 3], rows);
-    k.load(from(span_.k), span_.key_dim, thread_, storage_.k[n % 3], rows);
-    commit_copies();
-    wait_for_copies<0>();
+    if (warp_ < 2) {
+      const Rows<const Element> rows = from(warp_ == 0 ? span_.q : span_.k);
+      ChunkLoader<Element, QTile> loader(rows, span_.key_dim, lane_);
+      loader.load(warp_ == 0 ? storage_.q[n % 3] : storage_.k[n % 3], valid_tokens(n));
+      commit_copies();
+      wait_for_copies<0>();
+    }
     meet();
   }
 
@@ -773,12 +731,6 @@ class ChunkPreparer {
   int thread_;
   int warp_;
   int lane_;
-  ChunkLoader<threads, Element, QTile> q_;
-  ChunkLoader<threads, Element, QTile> k_;
-  ChunkLoader<threads, Element, VTile> v_;
-  ChunkLoader<threads, GateElement, GateTile> gate_;
-  GateElement head_gate_{};
-  GateElement next_head_gate_{};
 };
 
 GDR_NAMESPACE_END

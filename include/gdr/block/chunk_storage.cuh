@@ -11,6 +11,14 @@
 
 GDR_NAMESPACE_BEGIN
 
+constexpr int register_share(int registers, int threads) {
+  const int share = registers / threads / 8 * 8;
+  return share < 24 ? 24 : share > 240 ? 240 : share;
+}
+
+/// What the warps of a block do.
+enum class ChunkRole { state, prepare, load };
+
 /// Extents of a block of the chunked form.
 template <class Layer, class Policy>
 struct ChunkExtents {
@@ -36,12 +44,14 @@ struct ChunkExtents {
   /// Where a warp of the state transposes its outputs, where they are of 16 bits.
   using OutputStaging = SwizzledTile<__nv_bfloat16, tokens, 16>;
 
-  /// What each half may use where registers can move between warpgroups: of the 64 Ki of a
-  /// multiprocessor, in steps of 8.
-  static constexpr int prepare_registers = 152;
-  static constexpr int state_registers =
-      (65536 / tuning.threads() / 8 * 8 * tuning.threads() - prepare_registers * prepare_threads) /
-      state_threads / 8 * 8;
+  /// Registers a thread of each role, where they can move between warpgroups: what the roles
+  /// together have at the start, in steps of 8.
+  static constexpr int load_registers = 56;
+  static constexpr int prepare_registers = tuning.prepare_warps <= 4 ? 208 : 128;
+  static constexpr int state_registers = register_share(
+      65536 / tuning.threads() / 8 * 8 * tuning.threads() - 32 * tuning.load_warps * load_registers -
+          prepare_threads * prepare_registers,
+      state_threads);
   static_assert(tokens == 16 || tokens == 32 || tokens == 64,
                 "gdr: ChunkedTuning::tokens is 16, 32 or 64");
 };
@@ -131,7 +141,7 @@ struct ChunkScratch<Extents, GateAxis::key> {
 };
 template <class Extents>
 struct ChunkScratch<Extents, GateAxis::head> {
-  float gate[Extents::tokens];
+  float gate[2][Extents::tokens];  // factors, made where they are loaded
   float from_block[Extents::tokens];  // gates from the token's block of 16 up to and with it
   float to_block_end[Extents::tokens];  // after it to the block's end
   float whole_block[Extents::token_blocks];

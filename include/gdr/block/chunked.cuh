@@ -13,7 +13,7 @@
 /// are products of operands in registers (S^T, W^T) with tiles of tokens in shared memory; the
 /// gates are scalings before and after, by the axis.
 
-#include <gdr/block/chunk_preparer.cuh>
+#include <gdr/block/chunk_feeder.cuh>
 
 GDR_NAMESPACE_BEGIN
 
@@ -96,7 +96,7 @@ class BlockChunked {
   /// there must be finite.
   template <class Use>
   GDR_DEVICE void for_each(Use&& use) {
-    if (is_preparer()) return;
+    if (role() != ChunkRole::state) return;
 #pragma unroll
     for (int b = 0; b < key_blocks; ++b) {
 #pragma unroll
@@ -113,47 +113,61 @@ class BlockChunked {
   /// Runs the span from the state as it is, and leaves the state after its last token.
   template <class Use>
   GDR_DEVICE void run(const Span<Layer>& span, Use&& output) {
-    if (is_preparer()) {
+    if (role() == ChunkRole::load) {
+      load(span);
+    } else if (role() == ChunkRole::prepare) {
       prepare(span);
     } else {
       walk(span, output);
     }
   }
 
-  /// The two halves of run, for a kernel that branches once: the part of the threads that hold no
-  /// state, and of those that do.
-  GDR_DEVICE bool is_preparer() const { return warp_ >= Extents::tuning.state_warps; }
+  /// The parts of run, for a kernel that branches once: what this thread's warp does in it.
+  GDR_DEVICE ChunkRole role() const {
+    return warp_ < Extents::tuning.state_warps ? ChunkRole::state
+           : warp_ < Extents::tuning.state_warps + Extents::tuning.prepare_warps
+               ? ChunkRole::prepare
+               : ChunkRole::load;
+  }
+
+  GDR_DEVICE void load(const Span<Layer>& span) {
+    const int chunks = chunk_count(span);
+    if (chunks == 0) return;
+    const int warp = warp_ - Extents::tuning.state_warps - Extents::tuning.prepare_warps;
+    const ChunkFeeder<Layer, Policy> feeder(storage_, span, first_column_, warp, lane_);
+    feeder.run(chunks, [] { end_turn(); });
+    end_turn();
+  }
 
   GDR_DEVICE void prepare(const Span<Layer>& span) {
     const int chunks = chunk_count(span);
     if (chunks == 0) return;
     ChunkPreparer<Layer, Policy> preparer(storage_, span, first_column_,
                                           static_cast<int>(threadIdx.x) - state_threads);
-    preparer.load(0);
+    end_turn();
     for (int turn = -1; turn < chunks; ++turn) {
-      if (turn >= 0) begin_turn();
-      preparer.load(turn + 2);
       if (turn + 1 < chunks) preparer.prepare(turn + 1);
+      end_turn();
     }
-    begin_turn();
-    begin_turn();
+    end_turn();
   }
 
   template <class Use>
   GDR_DEVICE void walk(const Span<Layer>& span, Use&& output) {
     const int chunks = chunk_count(span);
     if (chunks == 0) return;
+    end_turn();
+    end_turn();
     for (int n = 0; n < chunks; ++n) {
-      begin_turn();
       lane_ = opaque(lane_);  // as in ChunkPreparer::forget_places
       const int64_t first = int64_t{n} * tokens;
       const int64_t left = span.length - first;
       run_chunk(n, first, left < tokens ? static_cast<int>(left) : tokens, output);
+      end_turn();
     }
-    begin_turn();
     if constexpr (axis == GateAxis::value) scale_channels(storage_.scratch.leave[(chunks + 1) % 2]);
     if constexpr (axis == GateAxis::key) scale_keys(storage_.scratch.leave[(chunks + 1) % 2]);
-    begin_turn();
+    end_turn();
   }
 
  private:
@@ -165,9 +179,10 @@ class BlockChunked {
   /// The first of this lane's two value channels in the block; the other is 8 after it.
   GDR_DEVICE int channel() const { return 16 * warp_ + group(); }
 
-  // In turn n the state meets chunk n, n + 1 is prepared and n + 2 loaded. The barrier before each
-  // turn is the only one between the two halves: no buffer is filled and read in the same turn.
-  static GDR_DEVICE void begin_turn() { sync_threads<barrier_turn, threads>(); }
+  // In turn n the state meets chunk n, n + 1 is prepared and n + 2 loaded; turns -2 and -1 fill the
+  // pipeline. The barrier after each turn is the only one between the roles: no buffer is filled and
+  // read in the same turn.
+  static GDR_DEVICE void end_turn() { sync_threads<barrier_turn, threads>(); }
 
   template <class Use>
   GDR_DEVICE void run_chunk(int n, int64_t first, int valid, Use& output) {

@@ -45,17 +45,19 @@ constexpr bool has_same_sums(const RecurrentTuning& a, const RecurrentTuning& b)
 }
 
 /// How a block of the chunked form is laid out: `state_warps` warps hold 16 value channels each and
-/// walk over the chunks; `prepare_warps` warps load chunks and make what does not depend on the
-/// state, one chunk ahead.
+/// walk over the chunks; `prepare_warps` warps make what does not depend on the state, one chunk
+/// ahead; a few more load the chunk after that.
 ///
 /// `tokens` enters a result (by rounding), the others do not.
 struct ChunkedTuning {
   int tokens;         // a chunk: 16, 32 or 64
-  int prepare_warps;  // 32 times as many threads hold half a key channel pair of 16 tokens each
+  int prepare_warps;
   int state_warps;
-  int blocks_per_sm;  // at least so many are to fit: caps the registers
 
-  GDR_HOST_DEVICE constexpr int threads() const { return 32 * (prepare_warps + state_warps); }
+  static constexpr int load_warps = 4;  // one for each of q, k, v, gate
+  GDR_HOST_DEVICE constexpr int threads() const {
+    return 32 * (state_warps + prepare_warps + load_warps);
+  }
   GDR_HOST_DEVICE constexpr int columns_per_block() const { return 16 * state_warps; }
 };
 

@@ -24,6 +24,12 @@ inline constexpr bool uses_warpgroups =
     has_warpgroup_mma && Layer::element_type == DataType::bfloat16 &&
     Policy::chunked.state_warps % 4 == 0 && Policy::chunked.prepare_warps % 4 == 0;
 
+/// Whether roles are whole warpgroups, between which registers can move.
+template <class Policy>
+inline constexpr bool moves_registers =
+    has_warpgroup_mma && Policy::chunked.state_warps % 4 == 0 &&
+    Policy::chunked.prepare_warps % 4 == 0;
+
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 template <class Layer, class Policy>

@@ -92,10 +92,10 @@ constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
   const int row_bytes = round_up(layer.key_dim, 16) * (layer.wide_operands ? 4 : 2);
   ChunkedTuning t{};
   t.tokens = row_bytes <= 256 ? 64 : row_bytes <= 512 ? 32 : 16;
-  t.prepare_warps = 8;
+  // A state of more than 128 key channels takes registers that preparing warps would need.
+  t.prepare_warps = layer.key_dim <= 128 ? 8 : 4;
   const int groups = (layer.value_dim + 15) / 16;
   t.state_warps = groups < 4 ? groups : 4;
-  t.blocks_per_sm = 1;
   ChunkedTunings tunings{t, t};
   tunings.compact.tokens = row_bytes <= 256 ? 32 : 16;
   return tunings;

@@ -15,8 +15,7 @@ GDR_NAMESPACE_BEGIN
 
 /// Grid: N * Hv * column blocks, all in x.
 template <class Layer, class Policy>
-GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(),
-                                             Policy::chunked.blocks_per_sm)
+GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
     chunked_kernel(const __grid_constant__ ForwardParams<Layer> params) {
   using Block = BlockChunked<Layer, Policy>;
   const ForwardArgs<Layer>& args = params.args;
@@ -28,15 +27,14 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(),
   const SequenceBounds bounds = sequence_bounds(args, problem.sequence);
   const Span<Layer> span = span_of(args, bounds, problem.head);
   Block block(storage, problem.first_column, args.split_state_operand);
-  if (block.is_preparer()) {
-    if constexpr (uses_warpgroups<Layer, Policy>) {
-      release_registers<Block::Extents::prepare_registers>();
-    }
+  if (block.role() == ChunkRole::load) {
+    if constexpr (moves_registers<Policy>) release_registers<Block::Extents::load_registers>();
+    block.load(span);
+  } else if (block.role() == ChunkRole::prepare) {
+    if constexpr (moves_registers<Policy>) release_registers<Block::Extents::prepare_registers>();
     block.prepare(span);
   } else {
-    if constexpr (uses_warpgroups<Layer, Policy>) {
-      acquire_registers<Block::Extents::state_registers>();
-    }
+    if constexpr (moves_registers<Policy>) acquire_registers<Block::Extents::state_registers>();
     load_state(block, args.initial_state, problem.sequence, span);
     const auto rows = rows_of(args.o, bounds, problem.head);
     const TileTarget<typename Layer::Element> o{rows.data + problem.first_column, rows.time_stride,

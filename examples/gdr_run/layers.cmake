@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+# SPDX-License-Identifier: Apache-2.0
+
+# GDR_RUN_LAYERS to C++: gdr_run_layers.hpp names the layer types, and each gets a .cu of its own,
+# so that they compile side by side.
+
+set(GDR_RUN_LAYERS
+  float32,bfloat16/32,128/value/linear/outer_product
+  bfloat16/128/key,head/log/outer_product,delta
+  bfloat16/128/none/linear/outer_product
+  CACHE STRING "Layers that gdr_run has kernels for: types/extents/axes/spaces/rules, commas between alternatives; an extent is K = V or KxV")
+
+set(gdr_run_type_float32 float)
+set(gdr_run_type_float16 gdr::float16)
+set(gdr_run_type_bfloat16 gdr::bfloat16)
+set(gdr_run_axis_value gdr::ValueGate)
+set(gdr_run_axis_key gdr::KeyGate)
+set(gdr_run_axis_head gdr::HeadGate)
+set(gdr_run_axis_none gdr::NoGate)
+set(gdr_run_space_linear gdr::Linear)
+set(gdr_run_space_log gdr::Log)
+set(gdr_run_rule_outer_product gdr::OuterProduct)
+set(gdr_run_rule_delta gdr::DeltaRule<>)
+
+# The C++ type of one item without alternatives.
+function(gdr_run_layer_type item out)
+  string(REPLACE "/" ";" words "${item}")
+  list(GET words 0 type)
+  list(GET words 1 extent)
+  list(GET words 2 axis)
+  list(GET words 3 space)
+  list(GET words 4 rule)
+  foreach(kind type axis space rule)
+    if(NOT DEFINED gdr_run_${kind}_${${kind}})
+      message(FATAL_ERROR "gdr: GDR_RUN_LAYERS: '${${kind}}' in '${item}' is no ${kind}: "
+        "types float32, float16, bfloat16; axes value, key, head, none; spaces linear, log; rules "
+        "outer_product, delta")
+    endif()
+  endforeach()
+  if(NOT extent MATCHES "^([0-9]+)(x([0-9]+))?$")
+    message(FATAL_ERROR "gdr: GDR_RUN_LAYERS: '${extent}' in '${item}' is no extent: 64 or 64x128")
+  endif()
+  set(K ${CMAKE_MATCH_1})
+  set(V ${K})
+  if(CMAKE_MATCH_COUNT EQUAL 3)
+    set(V ${CMAKE_MATCH_3})
+  endif()
+  set(gate ${gdr_run_axis_${axis}})
+  if(NOT axis STREQUAL none)
+    string(APPEND gate "<${gdr_run_space_${space}}>")
+  endif()
+  set(${out} "gdr::Recurrence<gdr::HeadDims<${K}, ${V}>, ${gdr_run_type_${type}}, ${gate}, \
+${gdr_run_rule_${rule}}>" PARENT_SCOPE)
+endfunction()
+
+# Items with the alternatives of one field after another multiplied out.
+function(gdr_run_expand items out)
+  set(done)
+  foreach(item IN LISTS items)
+    string(REPLACE "/" ";" words "${item}")
+    list(LENGTH words count)
+    if(NOT count EQUAL 5)
+      message(FATAL_ERROR
+        "gdr: GDR_RUN_LAYERS: '${item}' is not of the form types/extents/axes/spaces/rules")
+    endif()
+    list(POP_FRONT words word)
+    string(REPLACE "," ";" expanded "${word}")
+    foreach(word IN LISTS words)
+      string(REPLACE "," ";" alternatives "${word}")
+      set(starts ${expanded})
+      set(expanded)
+      foreach(start IN LISTS starts)
+        foreach(alternative IN LISTS alternatives)
+          list(APPEND expanded ${start}/${alternative})
+        endforeach()
+      endforeach()
+    endforeach()
+    list(APPEND done ${expanded})
+  endforeach()
+  set(${out} ${done} PARENT_SCOPE)
+endfunction()
+
+# Writes the header and, with CUDA, the sources, whose names it returns.
+function(gdr_run_generate folder out)
+  gdr_run_expand("${GDR_RUN_LAYERS}" items)
+  set(types)
+  foreach(item IN LISTS items)
+    gdr_run_layer_type("${item}" type)
+    list(APPEND types "${type}")
+  endforeach()
+  list(REMOVE_DUPLICATES types)
+  list(LENGTH types count)
+  if(count EQUAL 0)
+    message(FATAL_ERROR "gdr: GDR_RUN_LAYERS names no layer")
+  endif()
+
+  set(sources)
+  set(aliases "")
+  set(names)
+  set(externs "")
+  set(place 0)
+  foreach(type IN LISTS types)
+    set(layer Layer${place})
+    string(APPEND aliases "using ${layer} = ${type};\n")
+    list(APPEND names ${layer})
+    string(APPEND externs "extern template gdr::Status gdr::forward<gdr_run::${layer}>(\n"
+      "    const gdr::ForwardArgs<gdr_run::${layer}>&, cudaStream_t);\n")
+    configure_file(kernel.cu.in ${folder}/kernel_${place}.cu @ONLY)
+    list(APPEND sources ${folder}/kernel_${place}.cu)
+    math(EXPR place "${place} + 1")
+  endforeach()
+  list(JOIN names ", " names)
+  set(lines "")
+  foreach(item IN LISTS GDR_RUN_LAYERS)
+    string(APPEND lines "    \"    ${item}\\n\"\n")
+  endforeach()
+  configure_file(gdr_run_layers.hpp.in ${folder}/gdr_run_layers.hpp @ONLY)
+  configure_file(dispatch.cu.in ${folder}/dispatch.cu @ONLY)
+  set(${out} ${sources} ${folder}/dispatch.cu PARENT_SCOPE)
+endfunction()
