@@ -68,6 +68,9 @@ class ChunkPreparer {
         }
       }
     }
+    for (int t = thread; t < tokens; t += threads) {
+      for (auto& prepared : storage_.prepared) prepared.output_scale[t] = span.scale;
+    }
     if constexpr (has_gate_tile) {
       for (int c = thread; c < Extents::gate_width; c += threads) storage_.scratch.leave[1][c] = 1.0f;
     }
@@ -77,11 +80,7 @@ class ChunkPreparer {
   GDR_DEVICE void prepare(int n) {
     forget_places();
     Prepared& prepared = storage_.prepared[n % 2];
-    if (span_.qk_l2norm) {
-      measure_rows(n);
-    } else if (thread_ < tokens) {
-      prepared.output_scale[thread_] = span_.scale;
-    }
+    if (!GDR_LIKELY(!span_.qk_l2norm)) measure_rows(n);
     ChunkMode mode = ChunkMode::divided;
     if constexpr (axis == GateAxis::key) mode = weigh_keys(n);
     if constexpr (axis == GateAxis::head) make_decays(n, prepared);
@@ -252,27 +251,31 @@ class ChunkPreparer {
   /// Values of 16 channels and 16 tokens, [channel][token].
   GDR_DEVICE Accumulator load_values(int n, int c, int block) const {
     Accumulator v = load_by_channel(storage_.v[n % 2], block, c);
-    if (span_.qk_l2norm) {
+    if (!GDR_LIKELY(!span_.qk_l2norm)) {
       for_each_token(v, block, [&](float& x, int t, int) { x *= storage_.inverse_norm_k[t]; });
     }
     return v;
   }
-  /// Value gates likewise, as factors.
-  GDR_DEVICE Accumulator load_gates(int n, int c, int block) const {
-    Accumulator a = load_by_channel(storage_.scratch.gate[n % 2], block, c);
-    const int valid = valid_tokens(n);
+  /// Value gates of 16 channels and some blocks of tokens, as factors.
+  template <int Blocks>
+  GDR_DEVICE void load_gates(int n, int c, int first_block, Accumulator (&a)[Blocks]) const {
     const int first = first_column_ + 16 * c + group();
     const int last = span_.value_dim - 1;
-    const bool whole = valid == tokens && first_column_ + 16 * c + 16 <= span_.value_dim;
     // Asked for channels of the tensor alone: the function may index parameters with them.
     const int channel[2] = {min(first, last), min(first + 8, last)};
-    for_each_token(a, block, [&](float& x, int, int m8) { x = factor(x, channel[m8]); });
-    if (!GDR_LIKELY(whole)) {
-      for_each_token(a, block, [&](float& x, int t, int m8) {
+#pragma unroll
+    for (int i = 0; i < Blocks; ++i) {
+      a[i] = load_by_channel(storage_.scratch.gate[n % 2], first_block + i, c);
+      for_each_token(a[i], 0, [&](float& x, int, int m8) { x = factor(x, channel[m8]); });
+    }
+    const int valid = valid_tokens(n);
+    if (GDR_LIKELY(valid == tokens && first_column_ + 16 * c + 16 <= span_.value_dim)) return;
+#pragma unroll
+    for (int i = 0; i < Blocks; ++i) {
+      for_each_token(a[i], first_block + i, [&](float& x, int t, int m8) {
         if (t >= valid || first + 8 * m8 > last) x = 1.0f;
       });
     }
-    return a;
   }
   /// Calls use(x, token in the chunk, upper or lower half of the channels) for a fragment of a block
   /// of tokens.
@@ -290,19 +293,19 @@ class ChunkPreparer {
   // --- Values, in items of 16 channels and half a chunk: before its centre, and after it. ---
 
   static constexpr int centre_block = Extents::centre / 16;
-  static constexpr int half_blocks = token_blocks - centre_block;  // the second is never smaller
-  static constexpr int items = 2 * Extents::channel_groups;
+  static constexpr int half_blocks = token_blocks - centre_block;
+  static constexpr int halves = centre_block > 0 ? 2 : 1;  // a chunk of one block is after its centre
+  static constexpr int items = halves * Extents::channel_groups;
   static constexpr int items_per_warp = (items + warps - 1) / warps;
 
   struct Item {
     int group;
     bool second_half;
     GDR_DEVICE int first_block() const { return second_half ? centre_block : 0; }
-    GDR_DEVICE int blocks() const { return second_half ? token_blocks - centre_block : centre_block; }
   };
   GDR_DEVICE Item item(int i) const {
     const int number = i * warps + warp_;
-    return {number / 2, number % 2 != 0};
+    return {number / halves, number % halves == halves - 1};
   }
   GDR_DEVICE bool exists(const Item& item) const { return item.group < Extents::channel_groups; }
 
@@ -343,7 +346,6 @@ class ChunkPreparer {
     Prepared& prepared = storage_.prepared[n % 2];
 #pragma unroll
     for (int i = 0; i < half_blocks; ++i) {
-      if (i >= item.blocks()) break;
       const int b = item.first_block() + i;
       Accumulator v = load_values(n, item.group, b);
       for_each_token(v, b, [&](float& x, int, int) { zero = fmaf(x, 0.0f, zero); });
@@ -365,13 +367,10 @@ class ChunkPreparer {
   /// Whether the products may be divided by, in this warp's part.
   GDR_DEVICE bool weigh(int n, const Item& item, WeightedValues& weighted) {
     Accumulator(&product)[half_blocks] = weighted.products;  // first the gates
-#pragma unroll
-    for (int i = 0; i < half_blocks; ++i) {
-      if (i < item.blocks()) product[i] = load_gates(n, item.group, item.first_block() + i);
-    }
+    load_gates(n, item.group, item.first_block(), product);
     if (item.second_half) {
       multiply_up_to<true>(product, weighted.whole);
-    } else {
+    } else if constexpr (halves == 2) {
       multiply_up_to<false>(product, weighted.whole);
     }
     DivisionRange range;
@@ -379,7 +378,6 @@ class ChunkPreparer {
     range.add(weighted.whole[1]);
 #pragma unroll
     for (int i = 0; i < half_blocks; ++i) {
-      if (i >= item.blocks()) break;
       const int b = item.first_block() + i;
       Accumulator v = load_values(n, item.group, b);
 #pragma unroll
@@ -394,8 +392,13 @@ class ChunkPreparer {
           if (!item.second_half) r = inverse;
         }
       }
-      for_each_token(product[i], b, [&](float& r, int t, int) { r *= output_scale(n, t); });
       weighted.w[i] = Operands::to_a(v);
+    }
+    const auto& scales = storage_.prepared[n % 2].output_scale;
+#pragma unroll
+    for (int i = 0; i < half_blocks; ++i) {
+      for_each_token(product[i], item.first_block() + i,
+                     [&](float& r, int t, int) { r *= scales[t]; });
     }
     return range.holds();
   }
@@ -404,7 +407,7 @@ class ChunkPreparer {
   /// start up to and with a token.
   template <bool Forward>
   GDR_DEVICE void multiply_up_to(Accumulator (&product)[half_blocks], float (&whole)[2]) const {
-    constexpr int eights = 2 * (Forward ? token_blocks - centre_block : centre_block);
+    constexpr int eights = 2 * half_blocks;
 #pragma unroll
     for (int m8 = 0; m8 < 2; ++m8) {
       float base = 1.0f;
@@ -427,15 +430,10 @@ class ChunkPreparer {
     }
   }
 
-  GDR_DEVICE float output_scale(int n, int t) const {
-    return GDR_LIKELY(!span_.qk_l2norm) ? span_.scale : storage_.prepared[n % 2].output_scale[t];
-  }
-
   GDR_DEVICE void store(int n, const Item& item, const WeightedValues& weighted) {
     Prepared& prepared = storage_.prepared[n % 2];
 #pragma unroll
     for (int i = 0; i < half_blocks; ++i) {
-      if (i >= item.blocks()) break;
       const int b = item.first_block() + i;
       prepared.values[item.group].store(b, lane_, weighted.w[i]);
       prepared.factors.products[item.group].store(b, lane_, weighted.products[i]);
@@ -446,10 +444,12 @@ class ChunkPreparer {
   GDR_DEVICE void store_unweighted(int n, const Item& item) {
     Prepared& prepared = storage_.prepared[n % 2];
 #pragma unroll 1
-    for (int i = 0; i < item.blocks(); ++i) {
+    for (int i = 0; i < half_blocks; ++i) {
       const int b = item.first_block() + i;
+      Accumulator gates[1];
+      load_gates(n, item.group, b, gates);
       prepared.values[item.group].store(b, lane_, Operands::to_a(load_values(n, item.group, b)));
-      prepared.factors.products[item.group].store(b, lane_, load_gates(n, item.group, b));
+      prepared.factors.products[item.group].store(b, lane_, gates[0]);
     }
     store_whole(n, item, {1.0f, 1.0f});
   }
@@ -466,6 +466,7 @@ class ChunkPreparer {
       } else {
         storage_.prepared[n % 2].factors.enter[j] = scratch.leave[(n + 1) % 2][j] * whole[m8];
       }
+      if (halves == 1) storage_.prepared[n % 2].factors.enter[j] = scratch.leave[(n + 1) % 2][j];
     }
   }
 

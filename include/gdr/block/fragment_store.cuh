@@ -5,7 +5,6 @@
 /// \file
 /// Writes outputs of the chunked form, fragments of 16 channels by 16 tokens, to device memory.
 
-#include <gdr/block/tile_store.cuh>
 #include <gdr/thread/lanes.cuh>
 #include <gdr/thread/operands.cuh>
 
@@ -52,16 +51,30 @@ GDR_DEVICE uint4 channels_of_token(const Accumulator& x, int lane) {
 
 }  // namespace detail
 
+/// Where a block's columns of an output tensor lie.
+template <class T>
+struct FragmentTarget {
+  T* data;              // token 0, the block's first column
+  int64_t time_stride;  // elements
+  int channels;         // valid ones from there
+  bool has_whole_pieces;  // 16 bytes at a time, by alignment and number of channels
+
+  GDR_DEVICE FragmentTarget(T* data, int64_t time_stride, int channels)
+      : data(data), time_stride(time_stride), channels(channels) {
+    const auto address = reinterpret_cast<size_t>(data);
+    const auto stride = static_cast<size_t>(time_stride) * sizeof(T);
+    has_whole_pieces = (address | stride) % 16 == 0 && channels % 8 == 0;
+  }
+};
+
 /// Writes an output of BlockChunked to the target.
 template <class T, class Output>
-GDR_DEVICE void store_output(const TileTarget<T>& target, const Output& output) {
+GDR_DEVICE void store_output(const FragmentTarget<T>& target, const Output& output) {
   constexpr int blocks = sizeof(output.x) / sizeof(Accumulator);
   T* const first = target.data + output.first_token * target.time_stride + output.first_channel;
   const int channels = target.channels - output.first_channel;
   if constexpr (sizeof(T) == 2) {
-    const auto address = reinterpret_cast<size_t>(first);
-    const auto stride = static_cast<size_t>(target.time_stride) * sizeof(T);
-    if (GDR_LIKELY((address | stride) % 16 == 0 && (channels >= 16 || channels % 8 == 0))) {
+    if (GDR_LIKELY(target.has_whole_pieces)) {
       const int channel = output.lane % 2 * 8;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
       // Transposed through shared memory.

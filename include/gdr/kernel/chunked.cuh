@@ -8,7 +8,6 @@
 #include <gdr/block/chunked.cuh>
 #include <gdr/block/fragment_store.cuh>
 #include <gdr/block/state_io.cuh>
-#include <gdr/block/tile_store.cuh>
 #include <gdr/kernel/block_problem.cuh>
 
 GDR_NAMESPACE_BEGIN
@@ -37,8 +36,9 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
     if constexpr (moves_registers<Policy>) acquire_registers<Block::Extents::state_registers>();
     load_state(block, args.initial_state, problem.sequence, span);
     const auto rows = rows_of(args.o, bounds, problem.head);
-    const TileTarget<typename Layer::Element> o{rows.data + problem.first_column, rows.time_stride,
-                                                span.value_dim - problem.first_column};
+    const FragmentTarget<typename Layer::Element> o(rows.data + problem.first_column,
+                                                    rows.time_stride,
+                                                    span.value_dim - problem.first_column);
     const bool has_o = args.o.data != nullptr;
     block.walk(span, [&](const auto& output) {
       if (has_o) store_output(o, output);
