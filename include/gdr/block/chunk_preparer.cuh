@@ -395,10 +395,15 @@ class ChunkPreparer {
       weighted.w[i] = Operands::to_a(v);
     }
     const auto& scales = storage_.prepared[n % 2].output_scale;
+    const bool one_scale = !span_.qk_l2norm;
 #pragma unroll
     for (int i = 0; i < half_blocks; ++i) {
-      for_each_token(product[i], item.first_block() + i,
-                     [&](float& r, int t, int) { r *= scales[t]; });
+      if (GDR_LIKELY(one_scale)) {
+        for_each_token(product[i], 0, [&](float& r, int, int) { r *= span_.scale; });
+      } else {
+        for_each_token(product[i], item.first_block() + i,
+                       [&](float& r, int t, int) { r *= scales[t]; });
+      }
     }
     return range.holds();
   }
@@ -540,14 +545,21 @@ class ChunkPreparer {
     memcpy(pair.word, &tile.at(row, 0, Tile::offset(lane_row, column)), sizeof(pair.word));
     return make_float2(pair.get(0), pair.get(1));
   }
-  /// Factors of token t; `lane_t` is the part of it that differs between threads.
-  GDR_DEVICE float2 key_factors(int n, int t, int channel, int lane_t = 0) const {
-    float2 a = load_pair(storage_.scratch.gate[n % 2], t, lane_t, channel);
-    t += lane_t;
-    const bool valid = t < valid_tokens(n);
-    a.x = valid && channel < span_.key_dim ? factor(a.x, channel) : 1.0f;
-    a.y = valid && channel + 1 < span_.key_dim ? factor(a.y, channel + 1) : 1.0f;
+  /// Factors of token t + lane_t; the latter is the part that differs between threads. `whole`: the
+  /// chunk and the channels all exist.
+  GDR_DEVICE float2 key_factors(int n, int t, int channel, int lane_t, bool whole) const {
+    const float2 raw = load_pair(storage_.scratch.gate[n % 2], t, lane_t, channel);
+    const int last = span_.key_dim - 1;
+    float2 a = make_float2(factor(raw.x, min(channel, last)), factor(raw.y, min(channel + 1, last)));
+    if (!whole) {
+      const bool valid = t + lane_t < valid_tokens(n);
+      if (!valid || channel > last) a.x = 1.0f;
+      if (!valid || channel + 1 > last) a.y = 1.0f;
+    }
     return a;
+  }
+  GDR_DEVICE float2 key_factors(int n, int t, int channel) const {
+    return key_factors(n, 0, channel, t, false);
   }
   static GDR_DEVICE float2 product(float2 x, float2 y) { return make_float2(x.x * y.x, x.y * y.y); }
 
@@ -558,20 +570,30 @@ class ChunkPreparer {
     const KeyPiece piece = key_piece();
     const int first = 16 * piece.segment;
     const bool after_centre = piece.segment >= centre_block;
-    float2 products[16];  // outward from the centre's side of the segment
+    float2 products[16];  // first the gates
     if (piece.exists) {
-      float2 running = make_float2(1.0f, 1.0f);
-      if (after_centre) {
+      if (GDR_LIKELY(valid_tokens(n) == tokens && span_.key_dim == key_width)) {
 #pragma unroll
         for (int t = 0; t < 16; ++t) {
-          running = product(running, key_factors(n, t, piece.channel, first));
-          products[t] = running;
+          products[t] = key_factors(n, t, piece.channel, first, true);
         }
       } else {
 #pragma unroll
+        for (int t = 0; t < 16; ++t) {
+          products[t] = key_factors(n, t, piece.channel, first, false);
+        }
+      }
+      // Outward from the centre: up to and with a token, or of those after it.
+      float2 running = make_float2(1.0f, 1.0f);
+      if (after_centre) {
+#pragma unroll
+        for (int t = 0; t < 16; ++t) products[t] = running = product(running, products[t]);
+      } else {
+#pragma unroll
         for (int t = 15; t >= 0; --t) {
+          const float2 gate = products[t];
           products[t] = running;
-          running = product(running, key_factors(n, t, piece.channel, first));
+          running = product(running, gate);
         }
       }
       *reinterpret_cast<float2*>(&scratch.segment[piece.segment][piece.channel]) = running;
@@ -657,7 +679,7 @@ class ChunkPreparer {
         int weight[2] = {0, 0};
         for (int t = 0; t < 16; ++t) {
           if ((t & (span - 1)) == 0) weight[0] = weight[1] = 0;
-          const float2 a = key_factors(n, t, piece.channel, first);
+          const float2 a = key_factors(n, first + t, piece.channel);
           weight[0] += gate_weight(a.x);
           weight[1] += gate_weight(a.y);
           too_long = too_long || weight[0] > max_span_weight || weight[1] > max_span_weight;
@@ -674,7 +696,7 @@ class ChunkPreparer {
     float2 from_start = make_float2(1.0f, 1.0f);
     for (int t = first; t < first + 16; ++t) {
       if ((t & (span - 1)) == 0) from_start = make_float2(1.0f, 1.0f);
-      from_start = product(from_start, key_factors(n, 0, piece.channel, t));
+      from_start = product(from_start, key_factors(n, t, piece.channel));
       const float2 q = product(load_pair(storage_.q[n % 3], 0, t, piece.channel), from_start);
       Operands::store_pair(&storage_.q[n % 3].at(t, piece.channel), q.x, q.y);
       if ((t & (span - 1)) == span - 1) {
@@ -686,7 +708,7 @@ class ChunkPreparer {
       if ((t & (span - 1)) == span - 1) to_end = make_float2(1.0f, 1.0f);
       const float2 k = product(load_pair(storage_.k[n % 3], 0, t, piece.channel), to_end);
       Operands::store_pair(&storage_.k[n % 3].at(t, piece.channel), k.x, k.y);
-      to_end = product(to_end, key_factors(n, 0, piece.channel, t));
+      to_end = product(to_end, key_factors(n, t, piece.channel));
     }
     if (piece.segment == 0) {
 #pragma unroll

@@ -260,29 +260,35 @@ class BlockChunked {
   }
 #endif
 
-  /// A chunk as one span, by the warp's own products, 16 tokens at a time.
+  /// A chunk as one span, by the warp's own products, some blocks of 16 tokens at a time.
   template <class PutOut>
   GDR_DEVICE void run_alone(int n, bool causal, int valid, PutOut& put_out) {
+    constexpr int blocks = token_blocks < 2 ? token_blocks : 2;
     const Prepared& chunk = storage_.prepared[n % 2];
 #pragma unroll 1
-    for (int t = 0; t < token_blocks && 16 * t < valid; ++t) {
-      Accumulator o[1];
-      read(n, t, o[0]);
-      if constexpr (axis == GateAxis::head) {
-        for_each_token(o[0], [&](float& x, int i) { x *= chunk.factors.from_start[16 * t + i]; });
-      }
-      if (!causal) {
+    for (int first = 0; first < token_blocks && 16 * first < valid; first += blocks) {
+      Accumulator o[blocks];
+      read(n, first, o);
+#pragma unroll
+      for (int i = 0; i < blocks; ++i) {
+        const int t = first + i;
+        if constexpr (axis == GateAxis::head) {
+          for_each_token(o[i], [&](float& x, int u) { x *= chunk.factors.from_start[16 * t + u]; });
+        }
+        if (causal) continue;
 #pragma unroll 1
         for (int s = 0; s <= t; ++s) {
           Operands::multiply_add(
-              o[0], chunk.values[warp_].load(s, lane_),
+              o[i], chunk.values[warp_].load(s, lane_),
               Operands::load_b_transposed(chunk.scores, 16 * t, 16 * s, lane_));
         }
-      } else {
-        for (int s = 0; s < 16 * t + 16; ++s) add_causally(chunk, s, 16 * t, o);
       }
-      finish_outputs(chunk, t, o[0]);
-      put_out(t, o);
+      if (causal) {
+        for (int s = 0; s < 16 * (first + blocks); ++s) add_causally(chunk, s, 16 * first, o);
+      }
+#pragma unroll
+      for (int i = 0; i < blocks; ++i) finish_outputs(chunk, first + i, o[i]);
+      put_out(first, o);
     }
     if constexpr (axis == GateAxis::head) {
 #pragma unroll
@@ -346,15 +352,27 @@ class BlockChunked {
     for_each_token(o, [&](float& x, int t) { x *= chunk.output_scale[16 * block + t]; });
   }
 
-  /// S^T Q^T of 16 tokens.
-  GDR_DEVICE void read(int n, int t_block, Accumulator& o) const {
-    o.clear();
+  /// S^T Q^T of some blocks of 16 tokens.
+  template <int Blocks>
+  GDR_DEVICE void read(int n, int first_block, Accumulator (&o)[Blocks]) const {
 #pragma unroll
-    for (int b = 0; b < key_blocks; ++b) {
-      const auto q = Operands::load_b_transposed(storage_.q[n % 3], 16 * t_block, 16 * b, lane_);
-      const Operand s = Operands::to_a(state_[b]);
-      Operands::multiply_add(o, s, q);
-      if (split_state_operand_) Operands::multiply_add(o, Operands::rest(state_[b], s), q);
+    for (Accumulator& x : o) x.clear();
+    const auto add = [&](bool rest) {
+#pragma unroll
+      for (int b = 0; b < key_blocks; ++b) {
+        Operand s = Operands::to_a(state_[b]);
+        if (rest) s = Operands::rest(state_[b], s);
+#pragma unroll
+        for (int i = 0; i < Blocks; ++i) {
+          Operands::multiply_add(o[i], s,
+                                 Operands::load_b_transposed(storage_.q[n % 3],
+                                                             16 * (first_block + i), 16 * b, lane_));
+        }
+      }
+    };
+    add(false);
+    if constexpr (Operands::has_rest) {
+      if (!GDR_LIKELY(!split_state_operand_)) add(true);
     }
   }
   /// S^T += W^T K of 16 tokens.
@@ -388,9 +406,9 @@ class BlockChunked {
       const Accumulator values = Operands::from_a(chunk.values[warp_].load(block, lane_));
       const int span = chunk.span;
       for (int first = 0; first < 16; first += span) {
-        Accumulator past, w = values;
+        Accumulator past[1], w = values;
         read(n, block, past);
-        add_tokens(first, span, past, sums[0], o);
+        add_tokens(first, span, past[0], sums[0], o);
         for_each_token(w, [&](float& x, int t) { x = (t & -span) == first ? x : 0.0f; });
         scale_keys(chunk.factors.leave[(16 * block + first) >> (31 - __clz(span))]);
         write(Operands::to_a(w), n, block);
@@ -400,11 +418,11 @@ class BlockChunked {
       const Accumulator v = Operands::from_a(chunk.values[warp_].load(block, lane_));
       const int span = span_length(a, v);
       for (int first = 0; first < 16; first += span) {
-        Accumulator past, w, sums;
+        Accumulator past[1], w, sums;
         float from_start[2] = {1.0f, 1.0f};
         read(n, block, past);
-        walk_tokens(chunk, block, first, span, v, w, from_start, past, sums);
-        add_tokens(first, span, past, sums, o);
+        walk_tokens(chunk, block, first, span, v, w, from_start, past[0], sums);
+        add_tokens(first, span, past[0], sums, o);
 #pragma unroll
         for (Accumulator& s : state_) scale_rows(s, from_start[0], from_start[1]);
         write(Operands::to_a(w), n, block);
