@@ -7,16 +7,22 @@
 
 #include <gdr/dispatch/checks.hpp>
 #include <gdr/dispatch/device_facts.cuh>
+#include <gdr/dispatch/form.hpp>
 #include <gdr/dispatch/launch.cuh>
 #include <gdr/forward.hpp>
 
 GDR_NAMESPACE_BEGIN
 
-/// Bytes of device memory that forward<Layer>(args) needs as args.workspace, 16-byte aligned. Host
-/// arithmetic on the arguments alone. The recurrent form needs none.
+/// Bytes of device memory that forward<Layer>(args) makes use of as args.workspace, 16-byte aligned.
+/// Host arithmetic on the arguments alone. Algorithm::chunked_split needs it; under
+/// Algorithm::automatic it is what lets few heads with long sequences be split, and may be left out.
+/// The other forms need none.
 template <class Layer>
-GDR_HIDDEN int64_t workspace_size(const ForwardArgs<Layer>& /*args*/) {
-  return 0;
+GDR_HIDDEN int64_t workspace_size(const ForwardArgs<Layer>& args) {
+  detail::FormProblem problem = detail::form_problem(args);
+  problem.has_workspace = true;
+  const bool split = detail::choose_form(problem) == Algorithm::chunked_split;
+  return split && !problem.delta_rule ? detail::split_workspace(problem) : 0;
 }
 
 namespace detail {
@@ -27,9 +33,10 @@ template <class Layer, class Policy, class Use>
 GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, Use use) {
   DeviceFacts facts;
   if (const Status status = query_device_facts(args, facts); !status.ok()) return status;
-  if (const Status status = check_forward(args, facts, workspace_size(args)); !status.ok()) {
-    return status;
-  }
+  const bool takes_workspace =
+      args.algorithm != Algorithm::automatic || args.workspace != nullptr;
+  const int64_t workspace = takes_workspace ? workspace_size(args) : 0;
+  if (const Status status = check_forward(args, facts, workspace); !status.ok()) return status;
   const ForwardArgs<Layer> resolved = resolve(args);
   return with_launch<Layer, Policy>(resolved, facts, [&](auto launch) {
     if (const Status status = launch.check(resolved, facts); !status.ok()) return status;

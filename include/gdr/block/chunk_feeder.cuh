@@ -28,7 +28,9 @@ class ChunkFeeder {
   template <class NextTurn>
   GDR_DEVICE void run(int chunks, NextTurn&& next_turn) const {
     const int value_channels = span_.value_dim - first_column_;
-    if (warp_ == 0) {
+    if (warp_ == 0 && span_.only_state) {
+      for (int turn = -2; turn < chunks; ++turn) next_turn();
+    } else if (warp_ == 0) {
       load_all(span_.q, span_.key_dim, storage_.q, chunks, next_turn);
     } else if (warp_ == 1) {
       load_all(span_.k, span_.key_dim, storage_.k, chunks, next_turn);

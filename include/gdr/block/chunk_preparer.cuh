@@ -71,8 +71,18 @@ class ChunkPreparer {
     for (int t = thread; t < tokens; t += threads) {
       for (auto& prepared : storage_.prepared) prepared.output_scale[t] = span.scale;
     }
-    if constexpr (has_gate_tile) {
-      for (int c = thread; c < Extents::gate_width; c += threads) storage_.scratch.leave[1][c] = 1.0f;
+    if constexpr (axis == GateAxis::value) {
+      for (int c = thread; c < Extents::columns; c += threads) {
+        storage_.scratch.leave[1][c] = 1.0f;
+        storage_.scratch.total[0][c] = storage_.scratch.total[1][c] = {};
+      }
+    } else if constexpr (axis == GateAxis::key) {
+      for (int c = thread; c < key_width; c += threads) {
+        storage_.scratch.leave[1][c] = 1.0f;
+        storage_.scratch.total[c] = {};
+      }
+    } else if constexpr (axis == GateAxis::head) {
+      if (thread == 0) storage_.scratch.total = {};
     }
   }
 
@@ -88,7 +98,8 @@ class ChunkPreparer {
     if (axis == GateAxis::key || axis == GateAxis::head || span_.qk_l2norm) meet();
     mode = weigh_values(n, mode);
     if (thread_ == 0) prepared.mode = mode;
-    if (!(axis == GateAxis::key && mode == ChunkMode::exact)) {  // else made beside the weights
+    const bool made_with_weights = axis == GateAxis::key && mode == ChunkMode::exact;
+    if (!made_with_weights && !span_.only_state) {
 #pragma unroll
       for (int block = 0; block < token_blocks; block += warps) {
         if (block + warp_ < token_blocks) make_scores(n, block + warp_);
@@ -444,6 +455,10 @@ class ChunkPreparer {
       prepared.factors.products[item.group].store(b, lane_, weighted.products[i]);
     }
     store_whole(n, item, weighted.whole);
+    if (span_.only_state && place() == 0) {
+      total(item, 0).multiply(weighted.whole[0]);
+      total(item, 1).multiply(weighted.whole[1]);
+    }
   }
   /// Values and gates, for a chunk that is gone through exactly.
   GDR_DEVICE void store_unweighted(int n, const Item& item) {
@@ -457,6 +472,22 @@ class ChunkPreparer {
       prepared.factors.products[item.group].store(b, lane_, gates[0]);
     }
     store_whole(n, item, {1.0f, 1.0f});
+    if (!span_.only_state) return;
+#pragma unroll 1
+    for (int i = 0; i < half_blocks; ++i) {
+      Accumulator gates[1];
+      load_gates(n, item.group, item.first_block() + i, gates);
+#pragma unroll 1
+      for (int lane = 0; lane < 4; ++lane) {  // of the four lanes that have the channels' gates
+        for_each_token(gates[0], 0, [&](float& x, int, int m8) {
+          const float gate = __shfl_sync(full_warp, x, lane, 4);
+          if (place() == 0) total(item, m8).multiply(gate);
+        });
+      }
+    }
+  }
+  GDR_DEVICE ScaledProduct& total(const Item& item, int m8) {
+    return storage_.scratch.total[item.second_half][16 * item.group + group() + 8 * m8];
   }
   /// What the state is to be multiplied by before the chunk, with what is due from the one before;
   /// and after it.
@@ -519,6 +550,9 @@ class ChunkPreparer {
       }
       prepared.factors.from_start[thread_] = before;
       scratch.to_end[thread_] = after;
+    }
+    if (span_.only_state && thread_ == 0) {
+      for (int t = 0; t < tokens; ++t) scratch.total.multiply(gates[t]);
     }
   }
 
@@ -630,6 +664,21 @@ class ChunkPreparer {
       }
     }
     const bool exact = any_of_threads<barrier_prepare, threads>(!range.holds());
+    if (span_.only_state && piece.exists && piece.segment == 0) {
+      for (int e = 0; e < 2; ++e) {
+        ScaledProduct& total = scratch.total[piece.channel + e];
+        if (exact) {
+          for (int t = 0; t < tokens; ++t) {
+            const float2 a = key_factors(n, t, piece.channel);
+            total.multiply(e == 0 ? a.x : a.y);
+          }
+        } else {
+          for (int s = 0; s < token_blocks; ++s) {
+            total.multiply(scratch.segment[s][piece.channel + e]);
+          }
+        }
+      }
+    }
     if (exact) {
       reload_keys(n);
       weigh_keys_exactly(n, piece);
@@ -687,7 +736,7 @@ class ChunkPreparer {
       }
       if (!any_of_threads<barrier_prepare, threads>(too_long)) break;
     }
-    for (int block = warp_; block < token_blocks; block += warps) {
+    for (int block = warp_; block < token_blocks && !span_.only_state; block += warps) {
       make_scores_exactly(n, block, span);
     }
     meet();

@@ -6,6 +6,7 @@
 /// Extents and shared memory of the chunked form: what the preparing warps hand to the state's.
 
 #include <gdr/block/tuning.hpp>
+#include <gdr/thread/chunk_range.hpp>
 #include <gdr/thread/operands.cuh>
 #include <gdr/types/layer.hpp>
 
@@ -132,11 +133,13 @@ template <class Extents>
 struct ChunkScratch<Extents, GateAxis::value> {
   SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::columns> gate[2];
   float leave[2][Extents::columns];  // what the state is multiplied by after a chunk, by its parity
+  ScaledProduct total[2][Extents::columns];  // of all gates before chunks' centres, and after
 };
 template <class Extents>
 struct ChunkScratch<Extents, GateAxis::key> {
   SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::key_width> gate[2];
   float leave[2][Extents::key_width];
+  ScaledProduct total[Extents::key_width];
   float segment[Extents::token_blocks][Extents::key_width];  // gate products of 16 tokens
 };
 template <class Extents>
@@ -146,6 +149,7 @@ struct ChunkScratch<Extents, GateAxis::head> {
   float to_block_end[Extents::tokens];  // after it to the block's end
   float whole_block[Extents::token_blocks];
   float to_end[Extents::tokens];  // after it to the chunk's end
+  ScaledProduct total;
   // Gates after s up to and with t, of the same block. Rows of neighbouring groups of lanes meet
   // different banks.
   alignas(16) float within[Extents::tokens][16 + 8];

@@ -130,6 +130,29 @@ class BlockChunked {
                : ChunkRole::load;
   }
 
+  /// The product of all gates of the span that was run last, for each value channel (value gate),
+  /// key channel, or the head: calls use(channel of the axis, product) for some by each thread. Only
+  /// of a span with only_state; to be called by all threads.
+  template <class Use>
+  GDR_DEVICE void for_each_total(Use&& use) const {
+    __syncthreads();
+    const int thread = static_cast<int>(threadIdx.x);
+    if constexpr (axis == GateAxis::value) {
+      for (int c = thread; c < columns; c += threads) {
+        ScaledProduct total = storage_.scratch.total[0][c];
+        total.multiply(storage_.scratch.total[1][c].mantissa);
+        total.exponent += storage_.scratch.total[1][c].exponent;
+        use(first_column_ + c, total);
+      }
+    } else if constexpr (axis == GateAxis::key) {
+      for (int c = thread; c < Extents::key_width; c += threads) {
+        use(c, storage_.scratch.total[c]);
+      }
+    } else if constexpr (axis == GateAxis::head) {
+      if (thread == 0) use(0, storage_.scratch.total);
+    }
+  }
+
   GDR_DEVICE void load(const Span<Layer>& span) {
     const int chunks = chunk_count(span);
     if (chunks == 0) return;
@@ -162,7 +185,12 @@ class BlockChunked {
       lane_ = opaque(lane_);  // as in ChunkPreparer::forget_places
       const int64_t first = int64_t{n} * tokens;
       const int64_t left = span.length - first;
-      run_chunk(n, first, left < tokens ? static_cast<int>(left) : tokens, output);
+      const int valid = left < tokens ? static_cast<int>(left) : tokens;
+      if (GDR_LIKELY(!span.only_state)) {
+        run_chunk(n, first, valid, output);
+      } else {
+        update_state(n, valid);
+      }
       end_turn();
     }
     if constexpr (axis == GateAxis::value) scale_channels(storage_.scratch.leave[(chunks + 1) % 2]);
@@ -216,6 +244,29 @@ class BlockChunked {
       }
     }
     run_alone(n, mode == ChunkMode::causal, valid, put_out);
+  }
+
+  /// The state after a chunk, without outputs.
+  GDR_DEVICE void update_state(int n, int valid) {
+    const Prepared& chunk = storage_.prepared[n % 2];
+    if constexpr (axis == GateAxis::value) scale_channels(chunk.factors.enter);
+    if constexpr (axis == GateAxis::key) scale_keys(chunk.factors.enter);
+    if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
+      if (!GDR_LIKELY(chunk.mode != ChunkMode::exact)) {
+#pragma unroll 1
+        for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
+          Accumulator unused;
+          run_span_exactly(n, block, unused);
+        }
+        return;
+      }
+    }
+    if constexpr (axis == GateAxis::head) {
+#pragma unroll
+      for (Accumulator& s : state_) scale(s, chunk.factors.from_start[tokens - 1]);
+    }
+#pragma unroll 1
+    for (int t = 0; t < token_blocks && 16 * t < valid; ++t) write_values(chunk, n, t);
   }
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -295,12 +346,15 @@ class BlockChunked {
       for (Accumulator& s : state_) scale(s, chunk.factors.from_start[tokens - 1]);
     }
 #pragma unroll 1
-    for (int t = 0; t < token_blocks && 16 * t < valid; ++t) {
-      if constexpr (axis == GateAxis::head) {
-        write(chunk.factors.decayed[warp_].load(t, lane_), n, t);
-      } else {
-        write(chunk.values[warp_].load(t, lane_), n, t);
-      }
+    for (int t = 0; t < token_blocks && 16 * t < valid; ++t) write_values(chunk, n, t);
+  }
+
+  /// S^T += W^T K of 16 tokens with the values that the preparation left.
+  GDR_DEVICE void write_values(const Prepared& chunk, int n, int t_block) {
+    if constexpr (axis == GateAxis::head) {
+      write(chunk.factors.decayed[warp_].load(t_block, lane_), n, t_block);
+    } else {
+      write(chunk.values[warp_].load(t_block, lane_), n, t_block);
     }
   }
 

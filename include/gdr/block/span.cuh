@@ -44,6 +44,7 @@ struct Span {
   typename Layer::BetaFunction beta_function{};
   bool qk_l2norm = false;
   float qk_l2norm_eps = 1e-6f;
+  bool only_state = false;  // chunked form: no outputs are made, and q is not read
 };
 
 /// Where sequence `n` lies: its batch row, first token and length.

@@ -116,9 +116,6 @@ GDR_HIDDEN inline Status check_options(const ForwardProblem& p) {
                        "the chunked forms serve the outer product rule: use Algorithm::recurrent or "
                        "Algorithm::automatic for the delta rule");
   }
-  if (p.algorithm == Algorithm::chunked_split) {
-    return unsupported("algorithm", "this form is not built: use Algorithm::chunked");
-  }
   if (p.split_state_operand && p.algorithm == Algorithm::recurrent) {
     return unsupported("split_state_operand",
                        "the recurrent form has no such operand: use Algorithm::chunked");

@@ -6,6 +6,7 @@
 /// Launches of the kernels. Arguments are resolved and checked before.
 
 #include <gdr/dispatch/device_facts.cuh>
+#include <gdr/dispatch/form.hpp>
 #include <gdr/dispatch/policy.hpp>
 #include <gdr/kernel/chunked.cuh>
 #include <gdr/kernel/recurrent.cuh>
@@ -70,69 +71,122 @@ template <class Policy>
 struct HasCompactChunks<Policy, std::void_t<decltype(Policy::chunked_compact)>> : std::true_type {
 };
 
-/// A kernel over sequences, heads and blocks of `Columns` value columns.
-template <class Layer, int Columns>
-struct ForwardLaunch {
-  GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args) {
-    return sequence_count(args) * args.shape.heads * column_blocks(Layer::value_dim, Columns);
+/// Whether a grid of `blocks` blocks, and a tuning of `shared_bytes`, fit the device. What the checks
+/// could not know.
+GDR_HIDDEN inline Status check_grid(const Shape& shape, int64_t sequences, int64_t blocks,
+                                    int64_t shared_bytes, const DeviceFacts& facts) {
+  if (shared_bytes > facts.shared_memory_per_block) {
+    return {StatusCode::unsupported, "device",
+            "the policy's tile does not fit the device's shared memory per block"};
   }
-  /// What the checks could not know: whether the tuning fits the grid and the device.
-  GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
-                                 int64_t shared_bytes) {
-    if (shared_bytes > facts.shared_memory_per_block) {
-      return {StatusCode::unsupported, "device",
-              "the policy's tile does not fit the device's shared memory per block"};
-    }
-    constexpr int64_t max_blocks = 0x7fffffff;
-    if (args.shape.heads > max_blocks || sequence_count(args) > max_blocks ||
-        blocks(args) > max_blocks) {
-      return {StatusCode::unsupported, "shape",
-              "the problem needs more than 2^31 - 1 blocks: split the batch"};
-    }
-    if (args.shape.seq_len > int64_t{1} << 32) {
-      return {StatusCode::unsupported, "shape.seq_len", "a sequence has at most 2^32 tokens"};
-    }
-    return {};
+  constexpr int64_t max_blocks = 0x7fffffff;
+  if (shape.heads > max_blocks || sequences > max_blocks || blocks > max_blocks) {
+    return {StatusCode::unsupported, "shape",
+            "the problem needs more than 2^31 - 1 blocks: split the batch"};
   }
-  GDR_HIDDEN static Status run(void (*kernel)(ForwardParams<Layer>), int threads,
-                               size_t shared_bytes, const ForwardArgs<Layer>& args,
-                               cudaStream_t stream) {
-    if (blocks(args) == 0) return {};
-    const ForwardParams<Layer> params{args, FastDivisor(static_cast<uint32_t>(args.shape.heads))};
-    return launch(kernel, blocks(args), threads, shared_bytes, params, stream);
+  if (shape.seq_len > int64_t{1} << 32) {
+    return {StatusCode::unsupported, "shape.seq_len", "a sequence has at most 2^32 tokens"};
   }
-};
+  return {};
+}
 
 /// The recurrent form with one tuning.
 template <class Layer, class Policy>
 struct RecurrentLaunch {
   using Block = BlockRecurrent<Layer, Policy>;
-  using Forward = ForwardLaunch<Layer, Block::columns>;
   static constexpr int64_t shared_bytes = sizeof(typename Block::TempStorage);
 
-  GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args) { return Forward::blocks(args); }
+  GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args) {
+    return sequence_count(args) * args.shape.heads *
+           column_blocks(Layer::value_dim, Block::columns);
+  }
   GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
-    return Forward::check(args, facts, shared_bytes);
+    return check_grid(args.shape, sequence_count(args), blocks(args), shared_bytes, facts);
   }
   GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, cudaStream_t stream) {
-    return Forward::run(&recurrent_kernel<Layer, Policy>, Block::threads, shared_bytes, args,
-                        stream);
+    if (blocks(args) == 0) return {};
+    const ForwardParams<Layer> params{args, FastDivisor(static_cast<uint32_t>(args.shape.heads))};
+    return launch(&recurrent_kernel<Layer, Policy>, blocks(args), Block::threads, shared_bytes,
+                  params, stream);
   }
 };
 
-/// The chunked form with one tuning.
+/// The chunked form with one tuning, sequences whole.
 template <class Layer, class Policy>
 struct ChunkedLaunch {
   using Block = BlockChunked<Layer, Policy>;
-  using Forward = ForwardLaunch<Layer, Block::columns>;
   static constexpr int64_t shared_bytes = sizeof(typename Block::TempStorage);
+  static constexpr int tiles = column_blocks(Layer::value_dim, Block::columns);
 
-  GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args) { return Forward::blocks(args); }
+  GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args) {
+    return sequence_count(args) * args.shape.heads * tiles;
+  }
   GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
-    return Forward::check(args, facts, shared_bytes);
+    return check_grid(args.shape, sequence_count(args), blocks(args), shared_bytes, facts);
   }
   GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, cudaStream_t stream) {
-    return Forward::run(&chunked_kernel<Layer, Policy>, Block::threads, shared_bytes, args, stream);
+    if (blocks(args) == 0) return {};
+    ChunkedParams<Layer> params;
+    params.args = args;
+    params.heads = FastDivisor(static_cast<uint32_t>(args.shape.heads));
+    params.starts = args.initial_state;
+    return run_pass(params, blocks(args), stream);
+  }
+  GDR_HIDDEN static Status run_pass(const ChunkedParams<Layer>& params, int64_t blocks,
+                                    cudaStream_t stream) {
+    return launch(&chunked_kernel<Layer, Policy>, blocks, Block::threads, shared_bytes, params,
+                  stream);
+  }
+};
+
+/// The chunked form with one tuning, sequences cut into pieces: their states from zero, a walk over
+/// them, then the pieces from the states at their starts.
+template <class Layer, class Policy>
+struct SplitLaunch {
+  using Whole = ChunkedLaunch<Layer, Policy>;
+
+  GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args) {
+    return limited_product(cut_sequences(form_problem(args)).slots, args.shape.heads * Whole::tiles);
+  }
+  static constexpr int64_t walk_blocks_per_head = (Layer::key_dim * Layer::value_dim + 255) / 256;
+
+  GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
+    const int64_t heads = sequence_count(args) * args.shape.heads;
+    const int64_t walk = limited_product(heads, walk_blocks_per_head);
+    return check_grid(args.shape, sequence_count(args), walk > blocks(args) ? walk : blocks(args),
+                      Whole::shared_bytes, facts);
+  }
+  GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, cudaStream_t stream) {
+    const int64_t heads = sequence_count(args) * args.shape.heads;
+    if (heads == 0) return {};
+    const FormProblem problem = form_problem(args);
+    const Cut cut = cut_sequences(problem);
+    ChunkedParams<Layer> params;
+    params.args = args;
+    params.heads = FastDivisor(static_cast<uint32_t>(args.shape.heads));
+    params.layout.tokens = cut.tokens;
+    params.layout.slots = cut.slots;
+    params.layout.per_sequence = FastDivisor(static_cast<uint32_t>(cut.per_sequence));
+    StateView& states = params.piece_states;
+    states = StateView(static_cast<float*>(args.workspace), StateLayout::vk);
+    states.row_stride = args.shape.key_dim;
+    states.head_stride = int64_t{args.shape.key_dim} * args.shape.value_dim;
+    states.sequence_stride = args.shape.heads * states.head_stride;
+    params.piece_products = reinterpret_cast<ScaledProduct*>(
+        static_cast<char*>(args.workspace) + (states_bytes(problem, cut) + 15) / 16 * 16);
+
+    params.pass = ChunkedPass::states;
+    if (const Status status = Whole::run_pass(params, blocks(args), stream); !status.ok()) {
+      return status;
+    }
+    if (const Status status = launch(&piece_walk_kernel<Layer>, heads * walk_blocks_per_head, 256,
+                                     0, params, stream);
+        !status.ok()) {
+      return status;
+    }
+    params.pass = ChunkedPass::pieces;
+    params.starts = states;
+    return Whole::run_pass(params, blocks(args), stream);
   }
 };
 
@@ -172,24 +226,28 @@ GDR_HIDDEN Status with_recurrent_launch(const ForwardArgs<Layer>& args, const De
   return use(Standard{});
 }
 
-/// Calls use(ChunkedLaunch) with the policy's tuning for this device.
+/// Calls use(launch) with the policy's tuning for this device, sequences whole or cut.
 template <class Layer, class Policy, class Use>
-GDR_HIDDEN Status with_chunked_launch(const DeviceFacts& facts, Use use) {
-  using Standard = ChunkedLaunch<Layer, Policy>;
+GDR_HIDDEN Status with_chunked_launch(bool split, const DeviceFacts& facts, Use use) {
+  const auto with = [&](auto policy) {
+    using Chosen = decltype(policy);
+    return split ? use(SplitLaunch<Layer, Chosen>{}) : use(ChunkedLaunch<Layer, Chosen>{});
+  };
   if constexpr (HasCompactChunks<Policy>::value) {
-    if (Standard::shared_bytes > facts.shared_memory_per_block) {
-      return use(ChunkedLaunch<Layer, CompactChunks<Policy>>{});
+    if (ChunkedLaunch<Layer, Policy>::shared_bytes > facts.shared_memory_per_block) {
+      return with(CompactChunks<Policy>{});
     }
   }
-  return use(Standard{});
+  return with(Policy{});
 }
 
 /// Calls use(launch) with the form and the tuning that serve the arguments.
 template <class Layer, class Policy, class Use>
 GDR_HIDDEN Status with_launch(const ForwardArgs<Layer>& args, const DeviceFacts& facts, Use use) {
   if constexpr (!Layer::Rule::uses_beta && HasChunked<Policy>::value) {
-    if (args.algorithm == Algorithm::chunked) {
-      return with_chunked_launch<Layer, Policy>(facts, use);
+    const Algorithm form = choose_form(form_problem(args));
+    if (form != Algorithm::recurrent) {
+      return with_chunked_launch<Layer, Policy>(form == Algorithm::chunked_split, facts, use);
     }
   }
   return with_recurrent_launch<Layer, Policy>(args, facts, use);

@@ -98,6 +98,7 @@ constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
   t.state_warps = groups < 4 ? groups : 4;
   ChunkedTunings tunings{t, t};
   tunings.compact.tokens = row_bytes <= 256 ? 32 : 16;
+  tunings.compact.prepare_warps = 4;  // such devices do not move registers between warps
   return tunings;
 }
 

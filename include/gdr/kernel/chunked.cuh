@@ -7,15 +7,36 @@
 
 #include <gdr/block/chunked.cuh>
 #include <gdr/block/fragment_store.cuh>
+#include <gdr/block/pieces.cuh>
 #include <gdr/block/state_io.cuh>
 #include <gdr/kernel/block_problem.cuh>
 
 GDR_NAMESPACE_BEGIN
 
-/// Grid: N * Hv * column blocks, all in x.
+/// What a launch of the chunked kernel does.
+enum class ChunkedPass {
+  whole,   // sequences
+  states,  // pieces from zero, for their states alone
+  pieces   // pieces from the states at their starts
+};
+
+template <class Layer>
+struct ChunkedParams {
+  ForwardArgs<Layer> args;  // resolved
+  FastDivisor heads;        // by args.shape.heads
+  ChunkedPass pass = ChunkedPass::whole;
+  ConstStateView starts{};  // states at the starts of sequences or of pieces; null: zero
+
+  // Of sequences cut into pieces.
+  PieceLayout layout{};
+  StateView piece_states{};  // float32 [slots, Hv, V, K]
+  ScaledProduct* piece_products = nullptr;  // [slots, Hv, channels of the gate's type]
+};
+
+/// Grid: slots (sequences, where they are not cut) * Hv * column blocks, all in x.
 template <class Layer, class Policy>
 GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
-    chunked_kernel(const __grid_constant__ ForwardParams<Layer> params) {
+    chunked_kernel(const __grid_constant__ ChunkedParams<Layer> params) {
   using Block = BlockChunked<Layer, Policy>;
   const ForwardArgs<Layer>& args = params.args;
   extern __shared__ __align__(1024) unsigned char shared_memory[];
@@ -23,9 +44,26 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
 
   const BlockProblem problem = block_problem<Layer::value_dim, Block::columns>(params.heads);
   if (problem.first_column >= args.shape.value_dim) return;
-  const SequenceBounds bounds = sequence_bounds(args, problem.sequence);
-  const Span<Layer> span = span_of(args, bounds, problem.head);
+  const unsigned slot = problem.sequence;
+  unsigned sequence = slot;
+  SequenceBounds bounds;
+  bool writes_final = args.final_state.data != nullptr;
+  if (GDR_LIKELY(params.pass == ChunkedPass::whole)) {
+    bounds = sequence_bounds(args, sequence);
+  } else {
+    const Piece piece = piece_at(args, params.layout, slot);
+    if (!piece.exists) return;
+    if (params.pass == ChunkedPass::states && piece.is_last) return;  // no piece starts from it
+    sequence = piece.sequence;
+    bounds = sequence_bounds(args, sequence);
+    bounds.first_token += piece.first;
+    bounds.length = piece.length;
+    writes_final = writes_final && params.pass == ChunkedPass::pieces && piece.is_last;
+  }
+  Span<Layer> span = span_of(args, bounds, problem.head);
+  span.only_state = params.pass == ChunkedPass::states || args.o.data == nullptr;
   Block block(storage, problem.first_column, args.split_state_operand);
+
   if (block.role() == ChunkRole::load) {
     if constexpr (moves_registers<Policy>) release_registers<Block::Extents::load_registers>();
     block.load(span);
@@ -34,16 +72,71 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
     block.prepare(span);
   } else {
     if constexpr (moves_registers<Policy>) acquire_registers<Block::Extents::state_registers>();
-    load_state(block, args.initial_state, problem.sequence, span);
+    load_state(block, params.starts, slot, span);
     const auto rows = rows_of(args.o, bounds, problem.head);
     const FragmentTarget<typename Layer::Element> o(rows.data + problem.first_column,
                                                     rows.time_stride,
                                                     span.value_dim - problem.first_column);
-    const bool has_o = args.o.data != nullptr;
-    block.walk(span, [&](const auto& output) {
-      if (has_o) store_output(o, output);
+    block.walk(span, [&](const auto& output) { store_output(o, output); });
+    if (writes_final) store_state(block, args.final_state, sequence, span);
+    if (params.pass == ChunkedPass::states) {
+      store_state(block, params.piece_states, slot, span);
+    }
+  }
+  if (params.pass == ChunkedPass::states) {
+    constexpr int channels = Layer::gate_channels;
+    ScaledProduct* const products =
+        params.piece_products + (int64_t{slot} * args.shape.heads + problem.head) * channels;
+    block.for_each_total([&](int channel, const ScaledProduct& product) {
+      const bool is_own = Layer::Gate::axis == GateAxis::value || problem.first_column == 0;
+      if (is_own && channel < channels) products[channel] = product;
     });
-    store_state(block, args.final_state, problem.sequence, span);
+  }
+}
+
+/// Walks over the pieces of each sequence in order: S at the start of piece p + 1 is the product of
+/// piece p's gates times S at its start, plus piece p's state from zero. Leaves the starts where
+/// the states from zero were. Reads the caller's initial state; nothing else does, so that the
+/// final state may be written over it afterwards.
+///
+/// A thread has one element of the state. Grid: N * Hv * blocks of 256 elements, all in x.
+template <class Layer>
+GDR_HIDDEN __global__ void __launch_bounds__(256)
+    piece_walk_kernel(const __grid_constant__ ChunkedParams<Layer> params) {
+  constexpr int channels = Layer::gate_channels;
+  constexpr unsigned blocks = (Layer::key_dim * Layer::value_dim + 255) / 256;
+  const ForwardArgs<Layer>& args = params.args;
+  const unsigned sequence_and_head = blockIdx.x / blocks;
+  const unsigned sequence = params.heads.quotient(sequence_and_head);
+  const auto head = static_cast<int>(params.heads.remainder(sequence_and_head, sequence));
+  const int key_dim = args.shape.key_dim;
+  const int element = static_cast<int>(blockIdx.x % blocks * 256 + threadIdx.x);
+  const int j = element / key_dim, i = element % key_dim;
+  if (j >= args.shape.value_dim) return;
+
+  float s = 0.0f;
+  if (args.initial_state.data != nullptr) {
+    detail::with_matrix(args.initial_state, sequence, head,
+                        [&](const auto& state) { s = to_float(state.at(i, j)); });
+  }
+  const int64_t length = sequence_bounds(args, sequence).length;
+  const int64_t pieces =
+      length <= 0 ? 1 : (length + params.layout.tokens - 1) / params.layout.tokens;
+  const int64_t size = int64_t{key_dim} * args.shape.value_dim;
+  const int64_t first = first_slot(args, params.layout, sequence) * args.shape.heads + head;
+  float* at = static_cast<float*>(params.piece_states.data) + first * size + element;
+  const ScaledProduct* product = params.piece_products + first * channels;
+  if constexpr (Layer::Gate::axis == GateAxis::value) product += j;
+  if constexpr (Layer::Gate::axis == GateAxis::key) product += i;
+  for (int64_t p = 0; p < pieces; ++p) {
+    const float from_zero = p + 1 < pieces ? *at : 0.0f;
+    *at = s;
+    if constexpr (channels > 0) {
+      if (p + 1 < pieces) s = product->apply(s);
+      product += args.shape.heads * channels;
+    }
+    s += from_zero;
+    at += args.shape.heads * size;
   }
 }
 

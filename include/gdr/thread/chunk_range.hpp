@@ -61,6 +61,36 @@ GDR_HOST_DEVICE int gate_weight(float gate) {
   return exponent >= 0 ? exponent + 1 : -exponent;
 }
 
+/// A product of many gates, as mantissa * 2^exponent: out of float's range it is still a number.
+struct ScaledProduct {
+  float mantissa = 1.0f;
+  int exponent = 0;
+
+  GDR_HOST_DEVICE void multiply(float factor) {
+    mantissa *= normalised(factor);
+    mantissa = normalised(mantissa);
+  }
+  /// x times the product.
+  GDR_HOST_DEVICE float apply(float x) const {
+    x *= mantissa;
+    // In two steps, as a float's exponent goes from -149 to 127.
+    const int half = exponent < -600 ? -300 : exponent > 600 ? 300 : exponent / 2;
+    const int rest = exponent < -600 ? -300 : exponent > 600 ? 300 : exponent - half;
+    return ::ldexpf(::ldexpf(x, half), rest);
+  }
+
+ private:
+  /// x / 2^e with a magnitude from 0.5 to 1, e added to the exponent; 0, infinity and NaN as they
+  /// are.
+  GDR_HOST_DEVICE float normalised(float x) {
+    int e = 0;
+    const float m = ::frexpf(x, &e);
+    if (m == 0.0f || !(::fabsf(m) <= 1.0f)) return x;
+    exponent += e;
+    return m;
+  }
+};
+
 /// Whether products of gates with these weights in sum neither overflow nor underflow, alone and
 /// with a value of the given exponent.
 inline constexpr int max_span_weight = 120;

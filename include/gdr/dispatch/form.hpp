@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Which form of the algorithm serves a problem, and how sequences are cut into pieces. Host
+/// arithmetic on the arguments alone: the same on every device.
+///
+/// Algorithm::automatic takes
+///   - the recurrent form under the delta rule, for heads of fewer than 48 key channels, and where
+///     sequences have fewer than 64 tokens on average;
+///   - else the chunked form; cut into pieces (chunked_split) where its blocks, one for each
+///     sequence, head and 64 value channels, are at most a quarter of `split_blocks`, sequences have
+///     at least 2048 tokens on average, and the caller gave a workspace.
+/// With batch_invariant it may look at K alone of these, and never cuts.
+
+#include <gdr/dispatch/tensor_info.hpp>
+#include <gdr/types/args.hpp>
+
+GDR_NAMESPACE_BEGIN
+namespace detail {
+
+/// Blocks that pieces are to make: what fills an H100 or H200.
+inline constexpr int64_t split_blocks = 132;
+/// Tokens of a piece are a multiple of every chunk's, and so many that a piece's state is little
+/// beside its tokens.
+inline constexpr int64_t piece_step = 64;
+inline constexpr int64_t least_piece = 256;
+inline constexpr int64_t fixed_piece = 2048;  // with batch_invariant
+
+/// Sizes that the choice looks at. Nothing has been checked: they may be negative or huge.
+struct FormProblem {
+  int64_t sequences = 0;
+  int64_t tokens = 0;  // of all sequences
+  int64_t heads = 0;
+  int key_dim = 0;
+  int value_dim = 0;
+  int gate_channels = 0;
+  bool has_offsets = false;
+  bool batch_invariant = false;
+  bool has_workspace = false;
+  bool delta_rule = false;
+  Algorithm algorithm = Algorithm::automatic;
+};
+
+template <class Layer>
+GDR_HIDDEN FormProblem form_problem(const ForwardArgs<Layer>& args) {
+  FormProblem p;
+  p.sequences = sequence_count(args);
+  p.has_offsets = args.cu_seqlens.data != nullptr;
+  p.tokens = p.has_offsets ? args.shape.seq_len : limited_product(args.shape.seq_len, p.sequences);
+  p.heads = args.shape.heads;
+  p.key_dim = args.shape.key_dim == 0 ? Layer::key_dim : args.shape.key_dim;
+  p.value_dim = args.shape.value_dim == 0 ? Layer::value_dim : args.shape.value_dim;
+  p.gate_channels = Layer::gate_channels;
+  p.batch_invariant = args.batch_invariant;
+  p.has_workspace = args.workspace != nullptr;
+  p.delta_rule = Layer::Rule::uses_beta;
+  p.algorithm = args.algorithm;
+  return p;
+}
+
+GDR_HIDDEN inline bool has_sizes(const FormProblem& p) {
+  return p.sequences > 0 && p.tokens >= 0 && p.heads > 0 && p.key_dim > 0 && p.value_dim > 0;
+}
+
+/// Blocks of the chunked form, each for 64 value channels.
+GDR_HIDDEN inline int64_t chunked_blocks(const FormProblem& p) {
+  return limited_product(limited_product(p.sequences, p.heads), (p.value_dim + 63) / 64);
+}
+
+/// The form that serves the problem; never automatic.
+GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
+  if (p.algorithm != Algorithm::automatic) return p.algorithm;
+  if (p.delta_rule || p.key_dim < 48 || !has_sizes(p)) return Algorithm::recurrent;
+  if (p.batch_invariant) return Algorithm::chunked;
+  const int64_t average = p.tokens / p.sequences;
+  if (average < 64) return Algorithm::recurrent;
+  const bool few_blocks = chunked_blocks(p) <= split_blocks / 4;
+  return few_blocks && average >= 2048 && p.has_workspace ? Algorithm::chunked_split
+                                                          : Algorithm::chunked;
+}
+
+/// How chunked_split cuts the sequences.
+struct Cut {
+  int64_t tokens = 0;  // of a piece
+  int64_t per_sequence = 0;  // pieces of a sequence without cu_seqlens
+  int64_t slots = 0;         // pieces at most
+};
+
+GDR_HIDDEN inline Cut cut_sequences(const FormProblem& p) {
+  Cut cut;
+  if (!has_sizes(p)) return cut;
+  cut.tokens = fixed_piece;
+  if (!p.batch_invariant) {
+    const int64_t wanted = split_blocks / chunked_blocks(p);  // pieces of each sequence
+    const int64_t average = (p.tokens + p.sequences - 1) / p.sequences;
+    const int64_t tokens = wanted < 1 ? average : (average + wanted - 1) / wanted;
+    cut.tokens = (tokens + piece_step - 1) / piece_step * piece_step;
+    if (cut.tokens < least_piece) cut.tokens = least_piece;
+  }
+  const int64_t length = p.tokens / p.sequences;
+  cut.per_sequence = length == 0 ? 1 : (length + cut.tokens - 1) / cut.tokens;
+  cut.slots = p.has_offsets ? p.tokens / cut.tokens + p.sequences
+                            : limited_product(p.sequences, cut.per_sequence);
+  return cut;
+}
+
+/// Bytes of the workspace of chunked_split: states, then products of gates (8 bytes each).
+GDR_HIDDEN inline int64_t states_bytes(const FormProblem& p, const Cut& cut) {
+  return limited_product(limited_product(cut.slots, p.heads),
+                         int64_t{4} * p.key_dim * p.value_dim);
+}
+GDR_HIDDEN inline int64_t split_workspace(const FormProblem& p) {
+  const Cut cut = cut_sequences(p);
+  const int64_t states = (states_bytes(p, cut) + 15) / 16 * 16;
+  return states + limited_product(limited_product(cut.slots, p.heads), int64_t{8} * p.gate_channels);
+}
+
+}  // namespace detail
+GDR_NAMESPACE_END
