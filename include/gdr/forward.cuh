@@ -27,7 +27,7 @@ GDR_HIDDEN int64_t workspace_size(const ForwardArgs<Layer>& args) {
 
 namespace detail {
 
-/// Asks for the device's facts, checks the arguments, and calls use(launch, resolved arguments)
+/// Asks for the device's facts, checks the arguments, and calls use(launch, resolved arguments, facts)
 /// with the launch of the policy's that serves them.
 template <class Layer, class Policy, class Use>
 GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, Use use) {
@@ -40,7 +40,7 @@ GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, Use use) {
   const ForwardArgs<Layer> resolved = resolve(args);
   return with_launch<Layer, Policy>(resolved, facts, [&](auto launch) {
     if (const Status status = launch.check(resolved, facts); !status.ok()) return status;
-    return use(launch, resolved);
+    return use(launch, resolved, facts);
   });
 }
 
@@ -50,7 +50,7 @@ GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, Use use) {
 /// itself; launches nothing.
 template <class Layer, class Policy>
 GDR_HIDDEN Status can_forward(const ForwardArgs<Layer>& args) {
-  return detail::prepare<Layer, Policy>(args, [](auto, const auto&) { return Status{}; });
+  return detail::prepare<Layer, Policy>(args, [](auto, const auto&, const auto&) { return Status{}; });
 }
 
 /// Runs the recurrence
@@ -71,7 +71,9 @@ GDR_HIDDEN Status can_forward(const ForwardArgs<Layer>& args) {
 template <class Layer, class Policy>
 GDR_HIDDEN Status forward(const ForwardArgs<Layer>& args, cudaStream_t stream) {
   return detail::prepare<Layer, Policy>(
-      args, [stream](auto launch, const auto& resolved) { return launch.run(resolved, stream); });
+      args, [stream](auto launch, const auto& resolved, const DeviceFacts& facts) {
+        return launch.run(resolved, facts, stream);
+      });
 }
 
 GDR_NAMESPACE_END

@@ -12,8 +12,8 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// A warp that copies chunks of `Tile::rows` rows; what the tensor does not have becomes 0. A chunk
-/// is complete for a lane after wait_for_copies(), for other threads after a barrier.
+/// A warp that copies a chunk of `Tile::rows` rows; what the tensor does not have becomes 0. Complete
+/// for a lane after wait_for_copies(), for other threads after a barrier.
 template <class T, class Tile>
 class ChunkLoader {
   using Stored = typename Tile::Element;
@@ -25,39 +25,34 @@ class ChunkLoader {
   static constexpr int row_step = 32 / lanes_per_row;
 
  public:
-  /// The tensor's rows from the first token on; `channels` of them exist from data on.
-  GDR_DEVICE ChunkLoader(const Rows<const T>& tensor, int channels, int lane)
-      : stride_(tensor.time_stride),
-        channels_(channels),
-        row_(lane / lanes_per_row),
-        column_(lane % lanes_per_row * width),
-        next_(tensor.data + row_ * stride_ + column_) {
-    const auto address = reinterpret_cast<size_t>(tensor.data);
-    const auto bytes = static_cast<size_t>(stride_) * sizeof(T);
-    is_aligned_ = sizeof(T) == sizeof(Stored) && (address | bytes) % 16 == 0;
-  }
-
-  /// Starts the copy of the next chunk, of which `rows` rows exist.
-  GDR_DEVICE void load(Tile& tile, int rows) {
-    if (GDR_LIKELY(is_aligned_ && rows == Tile::rows && channels_ >= Tile::columns)) {
-      load_whole(tile);
+  /// `rows`: of the tensor, from the chunk's first token on, of which `tokens` exist, and `channels`
+  /// from data on.
+  static GDR_DEVICE void load(Tile& tile, const Rows<const T>& rows, int tokens, int channels,
+                              int lane) {
+    const int row = lane / lanes_per_row;
+    const int column = lane % lanes_per_row * width;
+    const auto address = reinterpret_cast<size_t>(rows.data);
+    const auto stride = static_cast<size_t>(rows.time_stride) * sizeof(T);
+    const bool is_aligned = sizeof(T) == sizeof(Stored) && (address | stride) % 16 == 0;
+    if (GDR_LIKELY(is_aligned && tokens == Tile::rows && channels >= Tile::columns)) {
+      load_whole(tile, rows, row, column);
     } else {
-      load_part(tile, rows);
+      load_part(tile, rows, tokens, channels, row, column, is_aligned);
     }
-    next_ += Tile::rows * stride_;
   }
 
  private:
-  GDR_DEVICE void load_whole(Tile& tile) const {
-    const T* from = next_;
+  static GDR_DEVICE void load_whole(Tile& tile, const Rows<const T>& rows, int lane_row,
+                                    int lane_column) {
+    const T* from = rows.data + lane_row * rows.time_stride + lane_column;
     const uint32_t to = shared_address(tile.data);
-    const int lane_offset = Tile::offset(row_, column_);
-    const int64_t distance = row_step * stride_;
+    const int lane_offset = Tile::offset(lane_row, lane_column);
+    const int64_t distance = row_step * rows.time_stride;
 #pragma unroll
     for (int row = 0; row < Tile::rows; row += row_step) {
 #pragma unroll
       for (int c = 0; c < pieces_per_row; c += lanes_per_row) {
-        if (pieces_per_row % lanes_per_row == 0 || column_ < Tile::columns - c * width) {
+        if (pieces_per_row % lanes_per_row == 0 || lane_column < Tile::columns - c * width) {
           copy_async_16(to + static_cast<uint32_t>(Tile::offset(row, c * width, lane_offset)),
                         from + c * width);
         }
@@ -66,18 +61,18 @@ class ChunkLoader {
     }
   }
 
-  GDR_DEVICE void load_part(Tile& tile, int rows) const {
-    const T* const first = next_ - row_ * stride_ - column_;
+  static GDR_DEVICE void load_part(Tile& tile, const Rows<const T>& rows, int tokens, int channels,
+                                   int lane_row, int lane_column, bool is_aligned) {
 #pragma unroll 1
-    for (int row = row_; row < Tile::rows; row += row_step) {
+    for (int row = lane_row; row < Tile::rows; row += row_step) {
 #pragma unroll 1
-      for (int column = column_; column < Tile::columns; column += lanes_per_row * width) {
-        const int left = row < rows ? channels_ - column : 0;
+      for (int column = lane_column; column < Tile::columns; column += lanes_per_row * width) {
+        const int left = row < tokens ? channels - column : 0;
         const int valid = left < 0 ? 0 : left < width ? left : width;
         // Without an element to read, the address is still to be a valid one.
-        const T* from = valid > 0 ? first + row * stride_ + column : first;
+        const T* from = valid > 0 ? rows.data + row * rows.time_stride + column : rows.data;
         if constexpr (sizeof(T) == sizeof(Stored)) {
-          if (is_aligned_) {
+          if (is_aligned) {
             copy_async_16(tile.address(row, column), from, valid * static_cast<int>(sizeof(T)));
             continue;
           }
@@ -97,13 +92,6 @@ class ChunkLoader {
       }
     }
   }
-
-  int64_t stride_;
-  int channels_;
-  int row_;     // of this lane's first piece in a tile
-  int column_;
-  const T* next_;  // that piece of the next chunk
-  bool is_aligned_;
 };
 
 GDR_NAMESPACE_END

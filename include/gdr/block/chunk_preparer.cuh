@@ -707,9 +707,9 @@ class ChunkPreparer {
       return Rows<const Element>{rows.data + first * rows.time_stride, rows.time_stride};
     };
     if (warp_ < 2) {
-      const Rows<const Element> rows = from(warp_ == 0 ? span_.q : span_.k);
-      ChunkLoader<Element, QTile> loader(rows, span_.key_dim, lane_);
-      loader.load(warp_ == 0 ? storage_.q[n % 3] : storage_.k[n % 3], valid_tokens(n));
+      ChunkLoader<Element, QTile>::load(warp_ == 0 ? storage_.q[n % 3] : storage_.k[n % 3],
+                                        from(warp_ == 0 ? span_.q : span_.k), valid_tokens(n),
+                                        span_.key_dim, lane_);
       commit_copies();
       wait_for_copies<0>();
     }

@@ -167,6 +167,7 @@ struct ChunkStorage {
   PreparedChunk<Extents> prepared[2];
   typename Extents::OutputStaging outputs[Extents::channel_groups];
   ChunkScratch<Extents> scratch;
+  uint64_t arrival;  // barrier of the copy engine
   float inverse_norm_k[Extents::tokens];
 };
 

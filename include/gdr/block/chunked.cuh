@@ -153,11 +153,11 @@ class BlockChunked {
     }
   }
 
-  GDR_DEVICE void load(const Span<Layer>& span) {
+  GDR_DEVICE void load(const Span<Layer>& span, const ChunkSource& source = {}) {
     const int chunks = chunk_count(span);
     if (chunks == 0) return;
     const int warp = warp_ - Extents::tuning.state_warps - Extents::tuning.prepare_warps;
-    const ChunkFeeder<Layer, Policy> feeder(storage_, span, first_column_, warp, lane_);
+    const ChunkFeeder<Layer, Policy> feeder(storage_, span, source, first_column_, warp, lane_);
     feeder.run(chunks, [] { end_turn(); });
     end_turn();
   }

@@ -8,6 +8,7 @@
 #include <gdr/dispatch/device_facts.cuh>
 #include <gdr/dispatch/form.hpp>
 #include <gdr/dispatch/policy.hpp>
+#include <gdr/dispatch/tensor_maps.cuh>
 #include <gdr/kernel/chunked.cuh>
 #include <gdr/kernel/recurrent.cuh>
 #include <gdr/types/status.hpp>
@@ -103,7 +104,8 @@ struct RecurrentLaunch {
   GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
     return check_grid(args.shape, sequence_count(args), blocks(args), shared_bytes, facts);
   }
-  GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, cudaStream_t stream) {
+  GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& /*facts*/,
+                               cudaStream_t stream) {
     if (blocks(args) == 0) return {};
     const ForwardParams<Layer> params{args, FastDivisor(static_cast<uint32_t>(args.shape.heads))};
     return launch(&recurrent_kernel<Layer, Policy>, blocks(args), Block::threads, shared_bytes,
@@ -124,12 +126,14 @@ struct ChunkedLaunch {
   GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
     return check_grid(args.shape, sequence_count(args), blocks(args), shared_bytes, facts);
   }
-  GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, cudaStream_t stream) {
+  GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
+                               cudaStream_t stream) {
     if (blocks(args) == 0) return {};
     ChunkedParams<Layer> params;
     params.args = args;
     params.heads = FastDivisor(static_cast<uint32_t>(args.shape.heads));
     params.starts = args.initial_state;
+    describe_boxes<Layer, Policy>(args, facts, params.maps);
     return run_pass(params, blocks(args), stream);
   }
   GDR_HIDDEN static Status run_pass(const ChunkedParams<Layer>& params, int64_t blocks,
@@ -156,7 +160,8 @@ struct SplitLaunch {
     return check_grid(args.shape, sequence_count(args), walk > blocks(args) ? walk : blocks(args),
                       Whole::shared_bytes, facts);
   }
-  GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, cudaStream_t stream) {
+  GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
+                               cudaStream_t stream) {
     const int64_t heads = sequence_count(args) * args.shape.heads;
     if (heads == 0) return {};
     const FormProblem problem = form_problem(args);
@@ -164,6 +169,7 @@ struct SplitLaunch {
     ChunkedParams<Layer> params;
     params.args = args;
     params.heads = FastDivisor(static_cast<uint32_t>(args.shape.heads));
+    describe_boxes<Layer, Policy>(args, facts, params.maps);
     params.layout.tokens = cut.tokens;
     params.layout.slots = cut.slots;
     params.layout.per_sequence = FastDivisor(static_cast<uint32_t>(cut.per_sequence));

@@ -27,6 +27,8 @@ struct ChunkedParams {
   ChunkedPass pass = ChunkedPass::whole;
   ConstStateView starts{};  // states at the starts of sequences or of pieces; null: zero
 
+  ChunkMaps maps{};
+
   // Of sequences cut into pieces.
   PieceLayout layout{};
   StateView piece_states{};  // float32 [slots, Hv, V, K]
@@ -66,7 +68,12 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
 
   if (block.role() == ChunkRole::load) {
     if constexpr (moves_registers<Policy>) release_registers<Block::Extents::load_registers>();
-    block.load(span);
+    ChunkSource source;
+    if (params.maps.are_valid) {
+      source = {&params.maps, static_cast<int>(bounds.batch), static_cast<int>(bounds.first_token),
+                key_head_of(args.shape, problem.head)};
+    }
+    block.load(span, source);
   } else if (block.role() == ChunkRole::prepare) {
     if constexpr (moves_registers<Policy>) release_registers<Block::Extents::prepare_registers>();
     block.prepare(span);

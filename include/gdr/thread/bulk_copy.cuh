@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// PTX of the copy engine that moves boxes of tensors to shared memory (sm_90 on), and of the
+/// barrier it reports to.
+
+#include <gdr/thread/mma.cuh>
+
+GDR_NAMESPACE_BEGIN
+
+/// CUtensorMap as bytes: what a tensor's boxes look like, made on the host.
+struct alignas(64) TensorMap {
+  uint64_t opaque[16];
+};
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+
+/// Makes a barrier that one thread arrives at.
+GDR_DEVICE void init_arrival(uint64_t& barrier) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+GDR_DEVICE void end_arrival(uint64_t& barrier) {
+  asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier)) : "memory");
+}
+/// Arrives, and has the phase wait for so many bytes too.
+GDR_DEVICE void expect_bytes(uint64_t& barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                   shared_address(&barrier)),
+               "r"(bytes)
+               : "memory");
+}
+/// Waits for the end of a phase: 0, 1, 0, ...
+GDR_DEVICE void wait_for_bytes(uint64_t& barrier, uint32_t phase) {
+  asm volatile(
+      "{\n .reg .pred done;\nwait:\n"
+      " mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      " @!done bra wait;\n}" ::"r"(shared_address(&barrier)),
+      "r"(phase)
+      : "memory");
+}
+/// Starts the copy of a box of a tensor [.., .., .., channels], from the given coordinates on.
+GDR_DEVICE void copy_box(uint32_t target, const TensorMap& map, uint64_t& barrier, int channel,
+                         int head, int token, int batch) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%3, %4, %5, %6}], [%2];" ::"r"(target),
+      "l"(&map), "r"(shared_address(&barrier)), "r"(channel), "r"(head), "r"(token), "r"(batch)
+      : "memory");
+}
+
+#else
+
+GDR_DEVICE void init_arrival(uint64_t&) {}
+GDR_DEVICE void end_arrival(uint64_t&) {}
+GDR_DEVICE void expect_bytes(uint64_t&, uint32_t) {}
+GDR_DEVICE void wait_for_bytes(uint64_t&, uint32_t) {}
+GDR_DEVICE void copy_box(uint32_t, const TensorMap&, uint64_t&, int, int, int, int) {}
+
+#endif
+
+GDR_NAMESPACE_END
