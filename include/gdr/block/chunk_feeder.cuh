@@ -31,7 +31,6 @@ class ChunkFeeder {
   using Element = typename Layer::Element;
   using GateElement = typename Layer::GateElement;
   static constexpr GateAxis axis = Extents::axis;
-  static constexpr bool has_gate_tile = axis == GateAxis::value || axis == GateAxis::key;
   static constexpr int tokens = Extents::tokens;
 
  public:
@@ -44,106 +43,131 @@ class ChunkFeeder {
         warp_(warp),
         lane_(lane) {}
 
-  /// Loads every chunk, the first two at once and each other one when `next_turn` returns.
+  /// Loads every chunk: chunk n is there when next_turn has been called n + 1 times.
   template <class NextTurn>
   GDR_DEVICE void run(int chunks, NextTurn&& next_turn) const {
-    const bool is_leader = warp_ == 0 && lane_ == 0 && source_.maps != nullptr;
-    uint32_t phase = 0;
-    if (is_leader) init_arrival(storage_.arrival);
-#pragma unroll 1
-    for (int n = 0; n < chunks + 2; ++n) {
-      if (n < chunks) {
-        const int valid = valid_tokens(n);
-        if (source_.maps != nullptr && GDR_LIKELY(valid == tokens)) {
-          if (is_leader) {
-            copy_boxes(n);
-            wait_for_bytes(storage_.arrival, phase);
-            phase ^= 1;
-          }
-        } else {
-          copy_tiles(n, valid);
-          commit_copies();
-          wait_for_copies<0>();
-          publish_to_async_proxy();
-        }
-        if constexpr (axis == GateAxis::head) {
-          if (warp_ == 3) make_head_gates(n, valid);
-        }
-      }
-      __syncwarp();
-      next_turn();
+    const int value_channels = span_.value_dim - first_column_;
+    const ChunkMaps* const maps = source_.maps;
+    constexpr int key_ahead = Extents::key_stages - 1;  // a stage is read until the state's turn
+    constexpr int value_ahead = Extents::value_stages;
+    if (warp_ == 0) {
+      if (span_.only_state) return rest(chunks, next_turn);
+      feed<key_ahead, Element>(storage_.q, {span_.q, span_.key_dim, 0, source_.key_head},
+                      maps == nullptr ? nullptr : &maps->q, chunks, next_turn);
+    } else if (warp_ == 1) {
+      feed<key_ahead, Element>(storage_.k, {span_.k, span_.key_dim, 0, source_.key_head},
+                      maps == nullptr ? nullptr : &maps->k, chunks, next_turn);
+    } else if (warp_ == 2) {
+      feed<value_ahead, Element>(storage_.v, {span_.v, value_channels, first_column_, span_.head},
+                        maps == nullptr ? nullptr : &maps->v, chunks, next_turn);
+    } else if constexpr (axis == GateAxis::value) {
+      feed<value_ahead, GateElement>(storage_.scratch.gate,
+                        {span_.gate, value_channels, first_column_, span_.head},
+                        maps == nullptr ? nullptr : &maps->gate, chunks, next_turn);
+    } else if constexpr (axis == GateAxis::key) {
+      feed<value_ahead, GateElement>(storage_.scratch.gate, {span_.gate, span_.key_dim, 0, span_.head},
+                        maps == nullptr ? nullptr : &maps->gate, chunks, next_turn);
+    } else if constexpr (axis == GateAxis::head) {
+      make_head_gates(chunks, next_turn);
+    } else {
+      rest(chunks, next_turn);
     }
-    if (is_leader) end_arrival(storage_.arrival);
   }
 
  private:
-  GDR_DEVICE int value_channels() const { return span_.value_dim - first_column_; }
+  /// A tensor's rows, and where in its boxes they lie.
+  template <class T>
+  struct Source {
+    Rows<const T> rows;
+    int channels;  // that exist from first_channel on
+    int first_channel;
+    int head;
+  };
+
   GDR_DEVICE int valid_tokens(int n) const {
     const int64_t left = span_.length - int64_t{n} * tokens;
     return left < tokens ? static_cast<int>(left) : tokens;
   }
 
-  GDR_DEVICE void copy_boxes(int n) const {
-    using Q = stdx::remove_reference_t<decltype(storage_.q[0])>;
-    using V = stdx::remove_reference_t<decltype(storage_.v[0])>;
-    using Gate = SwizzledTile<GateElement, tokens, Extents::gate_width>;
-    const int q_bytes = span_.only_state ? 0 : static_cast<int>(sizeof(Q));
-    expect_bytes(storage_.arrival,
-                 static_cast<uint32_t>(q_bytes + sizeof(Q) + sizeof(V) +
-                                       (has_gate_tile ? sizeof(Gate) : 0)));
-    const ChunkMaps& maps = *source_.maps;
-    if (!span_.only_state) copy_box_of(storage_.q[n % 3], maps.q, 0, source_.key_head, n);
-    copy_box_of(storage_.k[n % 3], maps.k, 0, source_.key_head, n);
-    copy_box_of(storage_.v[n % 2], maps.v, first_column_, span_.head, n);
-    if constexpr (has_gate_tile) {
-      copy_box_of(storage_.scratch.gate[n % 2], maps.gate,
-                  axis == GateAxis::value ? first_column_ : 0, span_.head, n);
+  template <class NextTurn>
+  GDR_DEVICE void rest(int chunks, NextTurn& next_turn) const {
+    for (int turn = -2; turn < chunks; ++turn) next_turn();
+  }
+
+  /// In turn t, chunk t + Ahead is asked for, and chunk t + 2 waited for.
+  template <int Ahead, class T, class Tile, int Stages, class NextTurn>
+  GDR_DEVICE void feed(Tile (&tiles)[Stages], const Source<T>& source, const TensorMap* map,
+                       int chunks, NextTurn& next_turn) const {
+    uint64_t(&arrivals)[4] = storage_.arrivals[warp_];
+    const bool leads = lane_ == 0;
+    if (map != nullptr && leads) {
+      for (uint64_t& arrival : arrivals) init_arrival(arrival);
+    }
+    __syncwarp();
+    const auto is_boxed = [&](int n) {
+      return map != nullptr && GDR_LIKELY(valid_tokens(n) == tokens);
+    };
+    const auto ask = [&](int n) {
+      if (n < chunks) {
+        Tile& tile = tiles[n % Stages];
+        if (is_boxed(n)) {
+          if (leads) copy_boxes(tile, source, *map, arrivals[n % Stages], n);
+        } else {
+          const Rows<const T> rows{source.rows.data + source.first_channel +
+                                       int64_t{n} * tokens * source.rows.time_stride,
+                                   source.rows.time_stride};
+          ChunkLoader<T, Tile>::load(tile, rows, valid_tokens(n), source.channels, lane_);
+        }
+      }
+      commit_copies();
+    };
+#pragma unroll 1
+    for (int n = 0; n < Ahead - 2; ++n) ask(n);
+#pragma unroll 1
+    for (int n = 0; n < chunks + 2; ++n) {
+      ask(n + Ahead - 2);
+      if (n < chunks && is_boxed(n)) {
+        if (leads) wait_for_bytes(arrivals[n % Stages], static_cast<unsigned>(n) / Stages % 2);
+      } else {
+        wait_for_copies<Ahead - 2>();
+        publish_to_async_proxy();
+      }
+      __syncwarp();
+      next_turn();
+    }
+    if (map != nullptr && leads) {
+      for (uint64_t& arrival : arrivals) end_arrival(arrival);
     }
   }
-  template <class Tile>
-  GDR_DEVICE void copy_box_of(Tile& tile, const TensorMap& map, int channel, int head,
-                              int n) const {
+
+  template <class T, class Tile>
+  GDR_DEVICE void copy_boxes(Tile& tile, const Source<T>& source, const TensorMap& map,
+                             uint64_t& arrival, int n) const {
+    expect_bytes(arrival, static_cast<uint32_t>(sizeof(Tile)));
 #pragma unroll
     for (int panel = 0; panel < Tile::columns / Tile::panel_columns; ++panel) {
       copy_box(shared_address(tile.data) +
                    static_cast<uint32_t>(panel * Tile::rows * Tile::panel_bytes),
-               map, storage_.arrival, channel + panel * Tile::panel_columns, head,
+               map, arrival, source.first_channel + panel * Tile::panel_columns, source.head,
                source_.first_token + n * tokens, source_.batch);
     }
   }
 
-  /// This warp's tensor.
-  GDR_DEVICE void copy_tiles(int n, int valid) const {
-    if (warp_ == 0) {
-      if (!span_.only_state) copy_tile(storage_.q[n % 3], span_.q, 0, span_.key_dim, n, valid);
-    } else if (warp_ == 1) {
-      copy_tile(storage_.k[n % 3], span_.k, 0, span_.key_dim, n, valid);
-    } else if (warp_ == 2) {
-      copy_tile(storage_.v[n % 2], span_.v, first_column_, value_channels(), n, valid);
-    } else {
-      if constexpr (axis == GateAxis::value) {
-        copy_tile(storage_.scratch.gate[n % 2], span_.gate, first_column_, value_channels(), n,
-                  valid);
-      } else if constexpr (axis == GateAxis::key) {
-        copy_tile(storage_.scratch.gate[n % 2], span_.gate, 0, span_.key_dim, n, valid);
+  template <class NextTurn>
+  GDR_DEVICE void make_head_gates(int chunks, NextTurn& next_turn) const {
+    for (int n = 0; n < chunks + 2; ++n) {
+      if (n < chunks) {
+        const int valid = valid_tokens(n);
+        for (int t = lane_; t < tokens; t += 32) {
+          float a = 1.0f;
+          if (t < valid) {
+            const int64_t token = int64_t{n} * tokens + t;
+            a = chunk_factor(span_, to_float(span_.gate.data[token * span_.gate.time_stride]), 0);
+          }
+          storage_.scratch.gate[n % 2][t] = a;
+        }
       }
-    }
-  }
-  template <class T, class Tile>
-  GDR_DEVICE void copy_tile(Tile& tile, const Rows<const T>& rows, int channel, int channels, int n,
-                            int valid) const {
-    const T* const first = rows.data + int64_t{n} * tokens * rows.time_stride + channel;
-    ChunkLoader<T, Tile>::load(tile, {first, rows.time_stride}, valid, channels, lane_);
-  }
-
-  GDR_DEVICE void make_head_gates(int n, int valid) const {
-    for (int t = lane_; t < tokens; t += 32) {
-      float a = 1.0f;
-      if (t < valid) {
-        const int64_t token = int64_t{n} * tokens + t;
-        a = chunk_factor(span_, to_float(span_.gate.data[token * span_.gate.time_stride]), 0);
-      }
-      storage_.scratch.gate[n % 2][t] = a;
+      next_turn();
     }
   }
 

@@ -134,7 +134,7 @@ class ChunkPreparer {
   GDR_DEVICE void measure_rows(int n) {
     for (int row = warp_; row < 2 * tokens; row += warps) {
       const int t = row % tokens;
-      const auto& tile = row < tokens ? storage_.q[n % 3] : storage_.k[n % 3];
+      const auto& tile = row < tokens ? storage_.q[n % Extents::key_stages] : storage_.k[n % Extents::key_stages];
       float sum[1] = {0};
       for (int c = lane_; c < key_width; c += 32) {
         const float x = to_float(tile.at(t, c));
@@ -177,8 +177,8 @@ class ChunkPreparer {
   /// scores[t][s] = q_t . k_s for s <= t, else 0, of 16 tokens t; under a head gate times the gates
   /// after s up to and with t.
   GDR_DEVICE void make_scores(int n, int t_block) {
-    const auto& q = storage_.q[n % 3];
-    const auto& k = storage_.k[n % 3];
+    const auto& q = storage_.q[n % Extents::key_stages];
+    const auto& k = storage_.k[n % Extents::key_stages];
     auto& scores = storage_.prepared[n % 2].scores;
     Accumulator p[token_blocks];
 #pragma unroll
@@ -261,7 +261,7 @@ class ChunkPreparer {
 
   /// Values of 16 channels and 16 tokens, [channel][token].
   GDR_DEVICE Accumulator load_values(int n, int c, int block) const {
-    Accumulator v = load_by_channel(storage_.v[n % 2], block, c);
+    Accumulator v = load_by_channel(storage_.v[n % Extents::value_stages], block, c);
     if (!GDR_LIKELY(!span_.qk_l2norm)) {
       for_each_token(v, block, [&](float& x, int t, int) { x *= storage_.inverse_norm_k[t]; });
     }
@@ -276,7 +276,7 @@ class ChunkPreparer {
     const int channel[2] = {min(first, last), min(first + 8, last)};
 #pragma unroll
     for (int i = 0; i < Blocks; ++i) {
-      a[i] = load_by_channel(storage_.scratch.gate[n % 2], first_block + i, c);
+      a[i] = load_by_channel(storage_.scratch.gate[n % Extents::value_stages], first_block + i, c);
       for_each_token(a[i], 0, [&](float& x, int, int m8) { x = factor(x, channel[m8]); });
     }
     const int valid = valid_tokens(n);
@@ -582,7 +582,7 @@ class ChunkPreparer {
   /// Factors of token t + lane_t; the latter is the part that differs between threads. `whole`: the
   /// chunk and the channels all exist.
   GDR_DEVICE float2 key_factors(int n, int t, int channel, int lane_t, bool whole) const {
-    const float2 raw = load_pair(storage_.scratch.gate[n % 2], t, lane_t, channel);
+    const float2 raw = load_pair(storage_.scratch.gate[n % Extents::value_stages], t, lane_t, channel);
     const int last = span_.key_dim - 1;
     float2 a = make_float2(factor(raw.x, min(channel, last)), factor(raw.y, min(channel + 1, last)));
     if (!whole) {
@@ -649,8 +649,8 @@ class ChunkPreparer {
       for (int t = 0; t < 16; ++t) {
         const float2 along = product(base, products[t]);
         const float2 inverse = make_float2(fast_reciprocal(along.x), fast_reciprocal(along.y));
-        Stored* const q_at = &storage_.q[n % 3].at(t, 0, lane_offset);
-        Stored* const k_at = &storage_.k[n % 3].at(t, 0, lane_offset);
+        Stored* const q_at = &storage_.q[n % Extents::key_stages].at(t, 0, lane_offset);
+        Stored* const k_at = &storage_.k[n % Extents::key_stages].at(t, 0, lane_offset);
         const float2 q = product(Operands::load_pair(q_at), after_centre ? along : inverse);
         const float2 k = product(Operands::load_pair(k_at), after_centre ? inverse : along);
         Operands::store_pair(q_at, q.x, q.y);
@@ -707,7 +707,7 @@ class ChunkPreparer {
       return Rows<const Element>{rows.data + first * rows.time_stride, rows.time_stride};
     };
     if (warp_ < 2) {
-      ChunkLoader<Element, QTile>::load(warp_ == 0 ? storage_.q[n % 3] : storage_.k[n % 3],
+      ChunkLoader<Element, QTile>::load(warp_ == 0 ? storage_.q[n % Extents::key_stages] : storage_.k[n % Extents::key_stages],
                                         from(warp_ == 0 ? span_.q : span_.k), valid_tokens(n),
                                         span_.key_dim, lane_);
       commit_copies();
@@ -746,8 +746,8 @@ class ChunkPreparer {
     for (int t = first; t < first + 16; ++t) {
       if ((t & (span - 1)) == 0) from_start = make_float2(1.0f, 1.0f);
       from_start = product(from_start, key_factors(n, t, piece.channel));
-      const float2 q = product(load_pair(storage_.q[n % 3], 0, t, piece.channel), from_start);
-      Operands::store_pair(&storage_.q[n % 3].at(t, piece.channel), q.x, q.y);
+      const float2 q = product(load_pair(storage_.q[n % Extents::key_stages], 0, t, piece.channel), from_start);
+      Operands::store_pair(&storage_.q[n % Extents::key_stages].at(t, piece.channel), q.x, q.y);
       if ((t & (span - 1)) == span - 1) {
         *reinterpret_cast<float2*>(&prepared.factors.leave[t >> span_bits][piece.channel]) = from_start;
       }
@@ -755,8 +755,8 @@ class ChunkPreparer {
     float2 to_end = make_float2(1.0f, 1.0f);
     for (int t = first + 15; t >= first; --t) {
       if ((t & (span - 1)) == span - 1) to_end = make_float2(1.0f, 1.0f);
-      const float2 k = product(load_pair(storage_.k[n % 3], 0, t, piece.channel), to_end);
-      Operands::store_pair(&storage_.k[n % 3].at(t, piece.channel), k.x, k.y);
+      const float2 k = product(load_pair(storage_.k[n % Extents::key_stages], 0, t, piece.channel), to_end);
+      Operands::store_pair(&storage_.k[n % Extents::key_stages].at(t, piece.channel), k.x, k.y);
       to_end = product(to_end, key_factors(n, t, piece.channel));
     }
     if (piece.segment == 0) {
@@ -778,12 +778,12 @@ class ChunkPreparer {
 #pragma unroll
     for (int t = 0; t < 16; ++t) p[t] = 0;
     for (int i = lane_ / 16; i < key_width; i += 2) {
-      float decayed_k = to_float(storage_.k[n % 3].at(16 * block + s, i));
+      float decayed_k = to_float(storage_.k[n % Extents::key_stages].at(16 * block + s, i));
 #pragma unroll
       for (int t = 0; t < 16; ++t) {
         const float2 a = key_factors(n, 16 * block + t, i / 2 * 2);
         if (t > s) decayed_k *= i % 2 == 0 ? a.x : a.y;
-        if (t >= s) p[t] = fmaf(to_float(storage_.q[n % 3].at(16 * block + t, i)), decayed_k, p[t]);
+        if (t >= s) p[t] = fmaf(to_float(storage_.q[n % Extents::key_stages].at(16 * block + t, i)), decayed_k, p[t]);
       }
     }
 #pragma unroll

@@ -47,12 +47,27 @@ struct ChunkExtents {
 
   /// Registers a thread of each role, where they can move between warpgroups: what the roles
   /// together have at the start, in steps of 8.
+  static constexpr int start_registers = 65536 / tuning.threads() / 8 * 8;
   static constexpr int load_registers = 56;
   static constexpr int prepare_registers = tuning.prepare_warps <= 4 ? 208 : 128;
   static constexpr int state_registers = register_share(
-      65536 / tuning.threads() / 8 * 8 * tuning.threads() - 32 * tuning.load_warps * load_registers -
+      start_registers * tuning.threads() - 32 * tuning.load_warps * load_registers -
           prepare_threads * prepare_registers,
       state_threads);
+  // q and k of a chunk are read when it is prepared and when the state meets it, v and gate only when
+  // it is prepared. What lies between loads and uses is as many stages as fit.
+  static constexpr ChunkedTraits traits = {Layer::key_dim,
+                                           Layer::value_dim,
+                                           static_cast<int>(sizeof(Stored)),
+                                           static_cast<int>(sizeof(GateElement)),
+                                           axis == GateAxis::value,
+                                           axis == GateAxis::key,
+                                           axis == GateAxis::head};
+  static constexpr bool stages_fit(int keys, int values) {
+    return chunked_shared_bytes(traits, tuning, keys, values) <= tuning.shared_kib * 1024;
+  }
+  static constexpr int key_stages = stages_fit(4, 3) ? 4 : 3;
+  static constexpr int value_stages = stages_fit(key_stages, 3) ? 3 : 2;
   static_assert(tokens == 16 || tokens == 32 || tokens == 64,
                 "gdr: ChunkedTuning::tokens is 16, 32 or 64");
 };
@@ -131,13 +146,15 @@ template <class Extents, GateAxis Axis = Extents::axis>
 struct ChunkScratch {};
 template <class Extents>
 struct ChunkScratch<Extents, GateAxis::value> {
-  SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::columns> gate[2];
+  SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::columns>
+      gate[Extents::value_stages];
   float leave[2][Extents::columns];  // what the state is multiplied by after a chunk, by its parity
   ScaledProduct total[2][Extents::columns];  // of all gates before chunks' centres, and after
 };
 template <class Extents>
 struct ChunkScratch<Extents, GateAxis::key> {
-  SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::key_width> gate[2];
+  SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::key_width>
+      gate[Extents::value_stages];
   float leave[2][Extents::key_width];
   ScaledProduct total[Extents::key_width];
   float segment[Extents::token_blocks][Extents::key_width];  // gate products of 16 tokens
@@ -160,14 +177,13 @@ struct ChunkStorage {
   template <int Width>
   using Tile = SwizzledTile<typename Extents::Stored, Extents::tokens, Width>;
 
-  // q and k are read when a chunk is prepared and when the state meets it, v and gate only before.
-  Tile<Extents::key_width> q[3];
-  Tile<Extents::key_width> k[3];
-  Tile<Extents::columns> v[2];
+  Tile<Extents::key_width> q[Extents::key_stages];
+  Tile<Extents::key_width> k[Extents::key_stages];
+  Tile<Extents::columns> v[Extents::value_stages];
   PreparedChunk<Extents> prepared[2];
   typename Extents::OutputStaging outputs[Extents::channel_groups];
   ChunkScratch<Extents> scratch;
-  uint64_t arrival;  // barrier of the copy engine
+  uint64_t arrivals[ChunkedTuning::load_warps][4];  // barriers of the copy engine, by stage
   float inverse_norm_k[Extents::tokens];
 };
 

@@ -281,7 +281,7 @@ class BlockChunked {
     for (Accumulator& x : o) x.clear();
 #pragma unroll
     for (int b = 0; b < token_blocks; ++b) w[b] = chunk.values[warp_].load(b, lane_);
-    Products::read(state_, storage_.q[n % 3], o);
+    Products::read(state_, storage_.q[n % Extents::key_stages], o);
     if constexpr (axis == GateAxis::head) {
       Products::wait_read(o);
 #pragma unroll
@@ -298,10 +298,10 @@ class BlockChunked {
       for (int b = 0; b < token_blocks; ++b) {
         decayed[b] = chunk.factors.decayed[warp_].load(b, lane_);
       }
-      Products::write(decayed, storage_.k[n % 3], state_);
+      Products::write(decayed, storage_.k[n % Extents::key_stages], state_);
       Products::wait_add(o);
     } else {
-      Products::write(w, storage_.k[n % 3], state_);
+      Products::write(w, storage_.k[n % Extents::key_stages], state_);
       Products::wait_add(o);
     }
 #pragma unroll
@@ -419,7 +419,7 @@ class BlockChunked {
 #pragma unroll
         for (int i = 0; i < Blocks; ++i) {
           Operands::multiply_add(o[i], s,
-                                 Operands::load_b_transposed(storage_.q[n % 3],
+                                 Operands::load_b_transposed(storage_.q[n % Extents::key_stages],
                                                              16 * (first_block + i), 16 * b, lane_));
         }
       }
@@ -433,7 +433,7 @@ class BlockChunked {
   GDR_DEVICE void write(const Operand& w, int n, int t_block) {
 #pragma unroll
     for (int b = 0; b < key_blocks; ++b) {
-      const auto k = Operands::load_b(storage_.k[n % 3], 16 * t_block, 16 * b, lane_);
+      const auto k = Operands::load_b(storage_.k[n % Extents::key_stages], 16 * t_block, 16 * b, lane_);
       if constexpr (Layer::element_type == DataType::float32) {
         // Added outside of the tensor core, which truncates: it would drift.
         Accumulator sum;

@@ -50,9 +50,10 @@ constexpr bool has_same_sums(const RecurrentTuning& a, const RecurrentTuning& b)
 ///
 /// `tokens` enters a result (by rounding), the others do not.
 struct ChunkedTuning {
-  int tokens;         // a chunk: 16, 32 or 64
+  int tokens;  // a chunk: 16, 32 or 64
   int prepare_warps;
   int state_warps;
+  int shared_kib;  // shared memory to stay within: decides how many chunks are on their way
 
   static constexpr int load_warps = 4;  // one for each of q, k, v, gate
   GDR_HOST_DEVICE constexpr int threads() const {
@@ -60,5 +61,33 @@ struct ChunkedTuning {
   }
   GDR_HOST_DEVICE constexpr int columns_per_block() const { return 16 * state_warps; }
 };
+
+/// What of a layer type takes shared memory in the chunked form.
+struct ChunkedTraits {
+  int key_dim;
+  int value_dim;
+  int operand_size;  // bytes of an operand's element: 2 or 4
+  int gate_size;     // bytes of a gate's element
+  bool value_gate;
+  bool key_gate;
+  bool head_gate;
+};
+
+/// Shared memory of a block at most, bytes, with so many stages of q and k, and of v and gate.
+GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,
+                                                   const ChunkedTuning& tuning, int key_stages,
+                                                   int value_stages) {
+  const int tokens = tuning.tokens, columns = tuning.columns_per_block();
+  const int key_width = (layer.key_dim + 15) / 16 * 16;
+  const int gate_width = layer.value_gate ? columns : layer.key_gate ? key_width : 0;
+  const int keys = 2 * tokens * key_width * layer.operand_size;
+  const int values = tokens * (columns * layer.operand_size + gate_width * layer.gate_size);
+  const int operands = tokens * columns * layer.operand_size;
+  const int prepared = tokens * tokens * layer.operand_size + operands * (layer.head_gate ? 2 : 1) +
+                       (layer.value_gate ? tokens * columns * 4 : 0) +
+                       (layer.key_gate ? tokens / 2 * key_width * 4 : 0);
+  const int small = 10 * 1024 + (layer.key_gate ? key_width * 40 : 0);  // and gaps of alignment
+  return key_stages * keys + value_stages * values + 2 * prepared + 2 * tokens * columns + small;
+}
 
 GDR_NAMESPACE_END

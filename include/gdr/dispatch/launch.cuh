@@ -247,12 +247,24 @@ GDR_HIDDEN Status with_chunked_launch(bool split, const DeviceFacts& facts, Use 
   return with(Policy{});
 }
 
+/// Shared memory of the smallest of the policy's chunked tunings.
+template <class Layer, class Policy>
+constexpr int64_t least_chunked_bytes() {
+  if constexpr (HasCompactChunks<Policy>::value) {
+    return ChunkedLaunch<Layer, CompactChunks<Policy>>::shared_bytes;
+  } else {
+    return ChunkedLaunch<Layer, Policy>::shared_bytes;
+  }
+}
+
 /// Calls use(launch) with the form and the tuning that serve the arguments.
 template <class Layer, class Policy, class Use>
 GDR_HIDDEN Status with_launch(const ForwardArgs<Layer>& args, const DeviceFacts& facts, Use use) {
   if constexpr (!Layer::Rule::uses_beta && HasChunked<Policy>::value) {
     const Algorithm form = choose_form(form_problem(args));
-    if (form != Algorithm::recurrent) {
+    const bool can_choose = args.algorithm == Algorithm::automatic;
+    const bool fits = least_chunked_bytes<Layer, Policy>() <= facts.shared_memory_per_block;
+    if (form != Algorithm::recurrent && (fits || !can_choose)) {
       return with_chunked_launch<Layer, Policy>(form == Algorithm::chunked_split, facts, use);
     }
   }

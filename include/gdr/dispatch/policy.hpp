@@ -81,26 +81,39 @@ struct ChunkedTunings {
   ChunkedTuning compact;   // for 99 KiB
 };
 
-/// What of a layer type decides its tuning in the chunked form.
-struct ChunkedTraits {
-  int key_dim;
-  int value_dim;
-  bool wide_operands;  // 4 bytes
-};
-
 constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
-  const int row_bytes = round_up(layer.key_dim, 16) * (layer.wide_operands ? 4 : 2);
-  ChunkedTuning t{};
-  t.tokens = row_bytes <= 256 ? 64 : row_bytes <= 512 ? 32 : 16;
-  // A state of more than 128 key channels takes registers that preparing warps would need.
-  t.prepare_warps = layer.key_dim <= 128 ? 8 : 4;
   const int groups = (layer.value_dim + 15) / 16;
-  t.state_warps = groups < 4 ? groups : 4;
-  ChunkedTunings tunings{t, t};
-  tunings.compact.tokens = row_bytes <= 256 ? 32 : 16;
-  tunings.compact.prepare_warps = 4;  // such devices do not move registers between warps
+  ChunkedTuning t{};
+  // A state of more than 128 key channels takes registers that preparing warps would need.
+  t.prepare_warps = layer.key_dim <= 128 || layer.key_gate ? 8 : 4;
+  // Under a key gate a preparing thread has two channels of 16 tokens.
+  const auto is_small = [&] {
+    return chunked_shared_bytes(layer, t, 3, 2) <= t.shared_kib * 1024 &&
+           (!layer.key_gate ||
+            round_up(layer.key_dim, 16) / 2 * (t.tokens / 16) <= 32 * t.prepare_warps);
+  };
+  const auto fit = [&](int shared_kib, int most_warps) {
+    t.shared_kib = shared_kib;
+    t.state_warps = groups < most_warps ? groups : most_warps;
+    t.tokens = 64;
+    while (t.tokens > 16 && !is_small()) t.tokens /= 2;
+    return t;
+  };
+  ChunkedTunings tunings{};
+  tunings.standard = fit(227, 4);
+  t.prepare_warps = 4;  // such devices do not move registers between warps
+  tunings.compact = fit(99, layer.key_dim > 64 ? 2 : 4);
   return tunings;
 }
+
+template <class Layer>
+inline constexpr ChunkedTraits chunked_traits = {Layer::key_dim,
+                                                 Layer::value_dim,
+                                                 Layer::element_type == DataType::bfloat16 ? 2 : 4,
+                                                 sizeof(typename Layer::GateElement),
+                                                 Layer::Gate::axis == GateAxis::value,
+                                                 Layer::Gate::axis == GateAxis::key,
+                                                 Layer::Gate::axis == GateAxis::head};
 
 /// The policy used where the caller names none.
 template <class Layer>
@@ -120,7 +133,7 @@ struct DefaultPolicy {
   static constexpr RecurrentTuning recurrent_compact = recurrent_tunings.compact;
 
   static constexpr ChunkedTunings chunked_tunings = select_chunked_tunings(
-      {Layer::key_dim, Layer::value_dim, Layer::element_type != DataType::bfloat16});
+      chunked_traits<Layer>);
   static constexpr ChunkedTuning chunked = chunked_tunings.standard;
   static constexpr ChunkedTuning chunked_compact = chunked_tunings.compact;
 };

@@ -40,6 +40,7 @@ template <class Layer, class Policy>
 GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
     chunked_kernel(const __grid_constant__ ChunkedParams<Layer> params) {
   using Block = BlockChunked<Layer, Policy>;
+  using Extents = typename Block::Extents;
   const ForwardArgs<Layer>& args = params.args;
   extern __shared__ __align__(1024) unsigned char shared_memory[];
   auto& storage = *reinterpret_cast<typename Block::TempStorage*>(shared_memory);
@@ -67,7 +68,7 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
   Block block(storage, problem.first_column, args.split_state_operand);
 
   if (block.role() == ChunkRole::load) {
-    if constexpr (moves_registers<Policy>) release_registers<Block::Extents::load_registers>();
+    if constexpr (moves_registers<Policy>) move_registers<Extents::start_registers, Extents::load_registers>();
     ChunkSource source;
     if (params.maps.are_valid) {
       source = {&params.maps, static_cast<int>(bounds.batch), static_cast<int>(bounds.first_token),
@@ -75,10 +76,10 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
     }
     block.load(span, source);
   } else if (block.role() == ChunkRole::prepare) {
-    if constexpr (moves_registers<Policy>) release_registers<Block::Extents::prepare_registers>();
+    if constexpr (moves_registers<Policy>) move_registers<Extents::start_registers, Extents::prepare_registers>();
     block.prepare(span);
   } else {
-    if constexpr (moves_registers<Policy>) acquire_registers<Block::Extents::state_registers>();
+    if constexpr (moves_registers<Policy>) move_registers<Extents::start_registers, Extents::state_registers>();
     load_state(block, params.starts, slot, span);
     const auto rows = rows_of(args.o, bounds, problem.head);
     const FragmentTarget<typename Layer::Element> o(rows.data + problem.first_column,

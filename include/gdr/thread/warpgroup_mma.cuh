@@ -27,15 +27,15 @@ inline constexpr bool has_warpgroup_mma = false;
 GDR_DEVICE void publish_to_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-/// Changes the registers that each thread of the warpgroup may use. Every warpgroup of a block goes
-/// through one of the two once.
-template <int Registers>
-GDR_DEVICE void release_registers() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
-}
-template <int Registers>
-GDR_DEVICE void acquire_registers() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+/// Changes the registers that each thread of the warpgroup may use from what the kernel starts with.
+/// Every warpgroup of a block goes through this once.
+template <int Start, int Registers>
+GDR_DEVICE void move_registers() {
+  if constexpr (Registers < Start) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+  } else if constexpr (Registers > Start) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+  }
 }
 /// Before the first product after registers of D or A were written.
 GDR_DEVICE void warpgroup_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -127,10 +127,8 @@ GDR_DEVICE void warpgroup_mma_64(float* d, uint64_t a, uint64_t b) {
 #else
 
 GDR_DEVICE void publish_to_async_proxy() {}
-template <int Registers>
-GDR_DEVICE void release_registers() {}
-template <int Registers>
-GDR_DEVICE void acquire_registers() {}
+template <int Start, int Registers>
+GDR_DEVICE void move_registers() {}
 
 #endif
 
