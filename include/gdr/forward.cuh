@@ -33,8 +33,7 @@ template <class Layer, class Policy, class Use>
 GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, Use use) {
   DeviceFacts facts;
   if (const Status status = query_device_facts(args, facts); !status.ok()) return status;
-  const bool takes_workspace =
-      args.algorithm != Algorithm::automatic || args.workspace != nullptr;
+  const bool takes_workspace = args.algorithm != Algorithm::automatic || args.workspace != nullptr;
   const int64_t workspace = takes_workspace ? workspace_size(args) : 0;
   if (const Status status = check_forward(args, facts, workspace); !status.ok()) return status;
   const ForwardArgs<Layer> resolved = resolve(args);
@@ -50,7 +49,8 @@ GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, Use use) {
 /// itself; launches nothing.
 template <class Layer, class Policy>
 GDR_HIDDEN Status can_forward(const ForwardArgs<Layer>& args) {
-  return detail::prepare<Layer, Policy>(args, [](auto, const auto&, const auto&) { return Status{}; });
+  return detail::prepare<Layer, Policy>(args,
+                                        [](auto, const auto&, const auto&) { return Status{}; });
 }
 
 /// Runs the recurrence
@@ -60,14 +60,16 @@ GDR_HIDDEN Status can_forward(const ForwardArgs<Layer>& args) {
 /// over every sequence and value head, on `stream` of the current device.
 ///
 /// \tparam Layer   a Recurrence: head dimensions, element type, gate, rule
-/// \tparam Policy  tuning; by default DefaultPolicy<Layer>, or a type of the caller's with a
-///                 member `static constexpr RecurrentTuning recurrent`
+/// \tparam Policy  tuning; by default DefaultPolicy<Layer>, or a type of the caller's with members
+///                 `static constexpr RecurrentTuning recurrent`, `static constexpr ChunkedTuning
+///                 chunked` or both
 /// \param args     shapes and pointers, see ForwardArgs; read before the call returns
 /// \return ok, or the argument at fault; then nothing was launched and nothing written.
 ///
 /// Neither allocates nor synchronises, keeps no state, may be captured in a graph. Bitwise the same
-/// from run to run on one GPU model; with a given policy, and with the default one always, a
-/// sequence's bits do not depend on what else is in the batch.
+/// from run to run on one GPU model. In the recurrent and the chunked form, asked for by name, a
+/// sequence's bits do not depend on what else is in the batch; args.batch_invariant asks the same of
+/// Algorithm::automatic and chunked_split.
 template <class Layer, class Policy>
 GDR_HIDDEN Status forward(const ForwardArgs<Layer>& args, cudaStream_t stream) {
   return detail::prepare<Layer, Policy>(

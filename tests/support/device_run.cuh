@@ -27,6 +27,25 @@ inline constexpr bool poison = false;
 inline constexpr bool poison = true;
 #endif
 
+/// The policy that problems run with. A program of one form's tests compiles that form alone.
+#if defined(GDR_TEST_RECURRENT_ONLY)
+template <class Layer>
+struct TestPolicy {
+  static constexpr RecurrentTuning recurrent = DefaultPolicy<Layer>::recurrent;
+  static constexpr RecurrentTuning recurrent_small_grid = DefaultPolicy<Layer>::recurrent_small_grid;
+  static constexpr RecurrentTuning recurrent_compact = DefaultPolicy<Layer>::recurrent_compact;
+};
+#elif defined(GDR_TEST_CHUNKED_ONLY)
+template <class Layer>
+struct TestPolicy {
+  static constexpr ChunkedTuning chunked = DefaultPolicy<Layer>::chunked;
+  static constexpr ChunkedTuning chunked_compact = DefaultPolicy<Layer>::chunked_compact;
+};
+#else
+template <class Layer>
+using TestPolicy = DefaultPolicy<Layer>;
+#endif
+
 /// A fault of the harness itself; GoogleTest reports the exception as a failure.
 inline void cuda_check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -164,7 +183,9 @@ class DeviceProblem {
 
   const Problem<Layer>& problem() const { return problem_; }
 
-  Status launch(cudaStream_t stream = nullptr) const { return forward<Layer>(args(), stream); }
+  Status launch(cudaStream_t stream = nullptr) const {
+    return forward<Layer, TestPolicy<Layer>>(args(), stream);
+  }
 
   /// Waits for the device and reads the outputs. Anything else that changed is a test failure.
   Result collect() const {

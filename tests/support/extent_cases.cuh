@@ -61,8 +61,8 @@ void expect_refused(Algorithm algorithm, int Shape::*field, int extent, const ch
   const DeviceProblem<L> device(problem);
   ForwardArgs<L> args = device.args();
   args.shape.*field = extent;
-  const Status asked = can_forward<L>(args);
-  const Status launched = forward<L>(args, nullptr);
+  const Status asked = can_forward<L, TestPolicy<L>>(args);
+  const Status launched = forward<L, TestPolicy<L>>(args, nullptr);
   for (const Status& status : {asked, launched}) {
     EXPECT_EQ(status.code, StatusCode::invalid_argument) << describe(status);
     EXPECT_STREQ(status.argument, name) << describe(status);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The short list of layers, which every build compiles: what must not spill.
+// The short list of layers, which every build compiles: what must not spill in the recurrent form.
 
 #include <gdr/gated_delta.cuh>
 
@@ -56,17 +56,31 @@ static_assert(Short::size <= 60, "every build compiles the short list");
 
 }  // namespace layers
 
+/// The shipped tunings of the recurrent form, and none of the chunked form: kernels of the former
+/// alone are instantiated.
+template <class Layer>
+struct RecurrentPolicy {
+  static constexpr RecurrentTuning recurrent = DefaultPolicy<Layer>::recurrent;
+  static constexpr RecurrentTuning recurrent_small_grid =
+      DefaultPolicy<Layer>::recurrent_small_grid;
+  static constexpr RecurrentTuning recurrent_compact = DefaultPolicy<Layer>::recurrent_compact;
+};
+static_assert(!detail::HasChunked<RecurrentPolicy<Recurrence<HeadDim<64>, float>>>::value);
+static_assert(detail::HasVariants<RecurrentPolicy<Recurrence<HeadDim<64>, float>>>::value);
+
 template <class Layer>
 using Forward = Status (*)(const ForwardArgs<Layer>&, cudaStream_t);
 
-/// gdr::forward of the layers whose place in the list is `part` modulo `parts`: instantiates their
-/// kernels and no others.
-template <std::size_t part, std::size_t parts, class... Layers, std::size_t... places>
+/// gdr::forward, with the policy, of the layers whose place in the list is `part` modulo `parts`:
+/// instantiates their kernels and no others.
+template <std::size_t part, std::size_t parts, template <class> class Policy, class... Layers,
+          std::size_t... places>
 std::vector<const void*> instantiate(LayerList<Layers...>, std::index_sequence<places...>) {
   std::vector<const void*> functions;
   const auto add = [&functions](auto is_in_part, auto layer) {
     if constexpr (is_in_part.value) {
-      const Forward<decltype(layer)> function = &forward<decltype(layer)>;
+      using Layer = decltype(layer);
+      const Forward<Layer> function = &forward<Layer, Policy<Layer>>;
       functions.push_back(reinterpret_cast<const void*>(function));
     }
   };
@@ -74,9 +88,10 @@ std::vector<const void*> instantiate(LayerList<Layers...>, std::index_sequence<p
   return functions;
 }
 
-template <std::size_t part, std::size_t parts, class... Layers>
+template <std::size_t part, std::size_t parts, template <class> class Policy = DefaultPolicy,
+          class... Layers>
 std::vector<const void*> instantiate(LayerList<Layers...> list) {
-  return instantiate<part, parts>(list, std::index_sequence_for<Layers...>{});
+  return instantiate<part, parts, Policy>(list, std::index_sequence_for<Layers...>{});
 }
 
 }  // namespace gdr::test

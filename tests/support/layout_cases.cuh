@@ -112,7 +112,7 @@ void innermost_stride_is_refused_by_name(Algorithm algorithm) {
   static_assert(L::key_dim == 64 && L::value_dim == 64);
   const DeviceProblem<L> device(make_problem<L>(layout_spec(algorithm, 8)));
   const auto expect_refused = [&](const ForwardArgs<L>& args, const char* name) {
-    const Status status = forward<L>(args, nullptr);
+    const Status status = forward<L, TestPolicy<L>>(args, nullptr);
     EXPECT_EQ(status.code, StatusCode::invalid_argument) << describe(status);
     EXPECT_STREQ(status.argument, name) << describe(status);
     device.expect_nothing_written();
@@ -202,7 +202,7 @@ void partial_overlap_is_refused(Algorithm algorithm) {
   const DeviceProblem<L> device(make_problem<L>(layout_spec(algorithm, 8)));
   ForwardArgs<L> args = device.args();
   const auto expect_refused = [&] {
-    const Status status = forward<L>(args, nullptr);
+    const Status status = forward<L, TestPolicy<L>>(args, nullptr);
     EXPECT_EQ(status.code, StatusCode::invalid_argument) << describe(status);
     EXPECT_STREQ(status.argument, "final_state") << describe(status);
     device.expect_nothing_written();

@@ -194,7 +194,7 @@ void null_pointers_of_empty_tensors(Algorithm algorithm) {
     const DeviceMemory workspace(static_cast<std::size_t>(workspace_size<L>(args) + 1));
     args.workspace = workspace.data();
     args.workspace_bytes = static_cast<std::int64_t>(workspace.bytes());
-    const Status status = forward<L>(args, nullptr);
+    const Status status = forward<L, TestPolicy<L>>(args, nullptr);
     EXPECT_TRUE(status.ok()) << describe(status);
     cuda_check(cudaDeviceSynchronize(), "synchronise");
   };

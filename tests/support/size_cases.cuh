@@ -205,7 +205,7 @@ void batch_stride_beyond_32_bits(Algorithm algorithm) {
       strided_state(reinterpret_cast<float*>(place(5, 0)), state_stride, 64 * 64, 64);
   args.initial_state = args.final_state;
   const DeviceMemory workspace = give_workspace(args);
-  const Status status = forward<L>(args, nullptr);
+  const Status status = forward<L, TestPolicy<L>>(args, nullptr);
   ASSERT_TRUE(status.ok()) << describe(status);
   cuda_check(cudaDeviceSynchronize(), "forward");
 

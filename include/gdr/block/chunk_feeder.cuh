@@ -53,20 +53,21 @@ class ChunkFeeder {
     if (warp_ == 0) {
       if (span_.only_state) return rest(chunks, next_turn);
       feed<key_ahead, Element>(storage_.q, {span_.q, span_.key_dim, 0, source_.key_head},
-                      maps == nullptr ? nullptr : &maps->q, chunks, next_turn);
+                               maps == nullptr ? nullptr : &maps->q, chunks, next_turn);
     } else if (warp_ == 1) {
       feed<key_ahead, Element>(storage_.k, {span_.k, span_.key_dim, 0, source_.key_head},
-                      maps == nullptr ? nullptr : &maps->k, chunks, next_turn);
+                               maps == nullptr ? nullptr : &maps->k, chunks, next_turn);
     } else if (warp_ == 2) {
       feed<value_ahead, Element>(storage_.v, {span_.v, value_channels, first_column_, span_.head},
-                        maps == nullptr ? nullptr : &maps->v, chunks, next_turn);
+                                 maps == nullptr ? nullptr : &maps->v, chunks, next_turn);
     } else if constexpr (axis == GateAxis::value) {
       feed<value_ahead, GateElement>(storage_.scratch.gate,
-                        {span_.gate, value_channels, first_column_, span_.head},
-                        maps == nullptr ? nullptr : &maps->gate, chunks, next_turn);
+                                     {span_.gate, value_channels, first_column_, span_.head},
+                                     maps == nullptr ? nullptr : &maps->gate, chunks, next_turn);
     } else if constexpr (axis == GateAxis::key) {
-      feed<value_ahead, GateElement>(storage_.scratch.gate, {span_.gate, span_.key_dim, 0, span_.head},
-                        maps == nullptr ? nullptr : &maps->gate, chunks, next_turn);
+      feed<value_ahead, GateElement>(storage_.scratch.gate,
+                                     {span_.gate, span_.key_dim, 0, span_.head},
+                                     maps == nullptr ? nullptr : &maps->gate, chunks, next_turn);
     } else if constexpr (axis == GateAxis::head) {
       make_head_gates(chunks, next_turn);
     } else {
@@ -146,10 +147,10 @@ class ChunkFeeder {
     expect_bytes(arrival, static_cast<uint32_t>(sizeof(Tile)));
 #pragma unroll
     for (int panel = 0; panel < Tile::columns / Tile::panel_columns; ++panel) {
-      copy_box(shared_address(tile.data) +
-                   static_cast<uint32_t>(panel * Tile::rows * Tile::panel_bytes),
-               map, arrival, source.first_channel + panel * Tile::panel_columns, source.head,
-               source_.first_token + n * tokens, source_.batch);
+      copy_box(
+          shared_address(tile.data) + static_cast<uint32_t>(panel * Tile::rows * Tile::panel_bytes),
+          map, arrival, source.first_channel + panel * Tile::panel_columns, source.head,
+          source_.first_token + n * tokens, source_.batch);
     }
   }
 

@@ -134,7 +134,8 @@ class ChunkPreparer {
   GDR_DEVICE void measure_rows(int n) {
     for (int row = warp_; row < 2 * tokens; row += warps) {
       const int t = row % tokens;
-      const auto& tile = row < tokens ? storage_.q[n % Extents::key_stages] : storage_.k[n % Extents::key_stages];
+      const auto& tile =
+          row < tokens ? storage_.q[n % Extents::key_stages] : storage_.k[n % Extents::key_stages];
       float sum[1] = {0};
       for (int c = lane_; c < key_width; c += 32) {
         const float x = to_float(tile.at(t, c));
@@ -184,7 +185,8 @@ class ChunkPreparer {
 #pragma unroll
     for (Accumulator& x : p) x.clear();
     multiply_scores(q, k, t_block, p);
-    const int lane_offset = stdx::remove_reference_t<decltype(scores)>::offset(group(), 2 * place());
+    const int lane_offset =
+        stdx::remove_reference_t<decltype(scores)>::offset(group(), 2 * place());
 #pragma unroll
     for (int s_block = 0; s_block < token_blocks; ++s_block) {
       if (s_block > t_block) break;
@@ -217,11 +219,12 @@ class ChunkPreparer {
     const auto& scratch = storage_.scratch;
     const auto pair = [](const float* at) { return *reinterpret_cast<const float2*>(at); };
     float between = 1.0f;
-    for (int b = s_block + 1; b < t_block; ++b) between *= scratch.whole_block[b];
+    for (int b = s_block + 1; b < t_block; ++b)
+      between = gate_product(between, scratch.whole_block[b]);
 #pragma unroll
     for (int m8 = 0; m8 < 2; ++m8) {
       const int t = 16 * t_block + 8 * m8 + group();
-      const float up_to_t = between * scratch.from_block[t];
+      const float up_to_t = gate_product(between, scratch.from_block[t]);
 #pragma unroll
       for (int n8 = 0; n8 < 2; ++n8) {
         const int s = 8 * n8 + 2 * place();
@@ -230,7 +233,7 @@ class ChunkPreparer {
           d = pair(&scratch.within[t][s]);
         } else {
           d = pair(&scratch.to_block_end[16 * s_block + s]);
-          d = make_float2(d.x * up_to_t, d.y * up_to_t);
+          d = make_float2(gate_product(d.x, up_to_t), gate_product(d.y, up_to_t));
         }
         p.c[n8][2 * m8] *= d.x;
         p.c[n8][2 * m8 + 1] *= d.y;
@@ -305,7 +308,8 @@ class ChunkPreparer {
 
   static constexpr int centre_block = Extents::centre / 16;
   static constexpr int half_blocks = token_blocks - centre_block;
-  static constexpr int halves = centre_block > 0 ? 2 : 1;  // a chunk of one block is after its centre
+  static constexpr int halves =
+      centre_block > 0 ? 2 : 1;  // a chunk of one block is after its centre
   static constexpr int items = halves * Extents::channel_groups;
   static constexpr int items_per_warp = (items + warps - 1) / warps;
 
@@ -373,11 +377,13 @@ class ChunkPreparer {
     Operand w[half_blocks];
     Accumulator products[half_blocks];  // r_t times the outputs' scale
     float whole[2];                     // the half's product, by upper and lower channels
+    float due[2];                       // what the chunk before left to multiply the state by
   };
 
   /// Whether the products may be divided by, in this warp's part.
   GDR_DEVICE bool weigh(int n, const Item& item, WeightedValues& weighted) {
     Accumulator(&product)[half_blocks] = weighted.products;  // first the gates
+    load_due(n, item, weighted.due);
     load_gates(n, item.group, item.first_block(), product);
     if (item.second_half) {
       multiply_up_to<true>(product, weighted.whole);
@@ -454,7 +460,7 @@ class ChunkPreparer {
       prepared.values[item.group].store(b, lane_, weighted.w[i]);
       prepared.factors.products[item.group].store(b, lane_, weighted.products[i]);
     }
-    store_whole(n, item, weighted.whole);
+    store_whole(n, item, weighted.whole, weighted.due);
     if (span_.only_state && place() == 0) {
       total(item, 0).multiply(weighted.whole[0]);
       total(item, 1).multiply(weighted.whole[1]);
@@ -471,7 +477,9 @@ class ChunkPreparer {
       prepared.values[item.group].store(b, lane_, Operands::to_a(load_values(n, item.group, b)));
       prepared.factors.products[item.group].store(b, lane_, gates[0]);
     }
-    store_whole(n, item, {1.0f, 1.0f});
+    float due[2];
+    load_due(n, item, due);
+    store_whole(n, item, {1.0f, 1.0f}, due);
     if (!span_.only_state) return;
 #pragma unroll 1
     for (int i = 0; i < half_blocks; ++i) {
@@ -489,20 +497,24 @@ class ChunkPreparer {
   GDR_DEVICE ScaledProduct& total(const Item& item, int m8) {
     return storage_.scratch.total[item.second_half][16 * item.group + group() + 8 * m8];
   }
+  GDR_DEVICE void load_due(int n, const Item& item, float (&due)[2]) const {
+    const float* const leave = &storage_.scratch.leave[(n + 1) % 2][16 * item.group + group()];
+    due[0] = leave[0];
+    due[1] = leave[8];
+  }
   /// What the state is to be multiplied by before the chunk, with what is due from the one before;
   /// and after it.
-  GDR_DEVICE void store_whole(int n, const Item& item, const float (&whole)[2]) {
+  GDR_DEVICE void store_whole(int n, const Item& item, const float (&whole)[2],
+                              const float (&due)[2]) {
     if (place() != 0) return;
-    auto& scratch = storage_.scratch;
+    float* const enter = storage_.prepared[n % 2].factors.enter;
+    float* const leave = storage_.scratch.leave[n % 2];
 #pragma unroll
     for (int m8 = 0; m8 < 2; ++m8) {
       const int j = 16 * item.group + group() + 8 * m8;
-      if (item.second_half) {
-        scratch.leave[n % 2][j] = whole[m8];
-      } else {
-        storage_.prepared[n % 2].factors.enter[j] = scratch.leave[(n + 1) % 2][j] * whole[m8];
-      }
-      if (halves == 1) storage_.prepared[n % 2].factors.enter[j] = scratch.leave[(n + 1) % 2][j];
+      if (item.second_half) leave[j] = whole[m8];
+      if (!item.second_half) enter[j] = due[m8] * whole[m8];
+      if (halves == 1) enter[j] = due[m8];
     }
   }
 
@@ -532,8 +544,8 @@ class ChunkPreparer {
 #pragma unroll
       for (int t = 0; t < 16; ++t) {
         const float gate = gates[16 * block + t];
-        if (t > s) after *= gate;
-        if (t <= s) from_block *= gate;
+        if (t > s) after = gate_product(after, gate);
+        if (t <= s) from_block = gate_product(from_block, gate);
         scratch.within[16 * block + t][s] = after;  // t < s: not used
       }
       scratch.to_block_end[thread_] = after;
@@ -545,8 +557,8 @@ class ChunkPreparer {
       float before = scratch.from_block[thread_], after = scratch.to_block_end[thread_];
 #pragma unroll
       for (int b = 0; b < token_blocks; ++b) {
-        if (b < block) before *= scratch.whole_block[b];
-        if (b > block) after *= scratch.whole_block[b];
+        if (b < block) before = gate_product(before, scratch.whole_block[b]);
+        if (b > block) after = gate_product(after, scratch.whole_block[b]);
       }
       prepared.factors.from_start[thread_] = before;
       scratch.to_end[thread_] = after;
@@ -582,9 +594,11 @@ class ChunkPreparer {
   /// Factors of token t + lane_t; the latter is the part that differs between threads. `whole`: the
   /// chunk and the channels all exist.
   GDR_DEVICE float2 key_factors(int n, int t, int channel, int lane_t, bool whole) const {
-    const float2 raw = load_pair(storage_.scratch.gate[n % Extents::value_stages], t, lane_t, channel);
+    const float2 raw =
+        load_pair(storage_.scratch.gate[n % Extents::value_stages], t, lane_t, channel);
     const int last = span_.key_dim - 1;
-    float2 a = make_float2(factor(raw.x, min(channel, last)), factor(raw.y, min(channel + 1, last)));
+    float2 a =
+        make_float2(factor(raw.x, min(channel, last)), factor(raw.y, min(channel + 1, last)));
     if (!whole) {
       const bool valid = t + lane_t < valid_tokens(n);
       if (!valid || channel > last) a.x = 1.0f;
@@ -707,9 +721,9 @@ class ChunkPreparer {
       return Rows<const Element>{rows.data + first * rows.time_stride, rows.time_stride};
     };
     if (warp_ < 2) {
-      ChunkLoader<Element, QTile>::load(warp_ == 0 ? storage_.q[n % Extents::key_stages] : storage_.k[n % Extents::key_stages],
-                                        from(warp_ == 0 ? span_.q : span_.k), valid_tokens(n),
-                                        span_.key_dim, lane_);
+      ChunkLoader<Element, QTile>::load(
+          warp_ == 0 ? storage_.q[n % Extents::key_stages] : storage_.k[n % Extents::key_stages],
+          from(warp_ == 0 ? span_.q : span_.k), valid_tokens(n), span_.key_dim, lane_);
       commit_copies();
       wait_for_copies<0>();
     }
@@ -745,19 +759,25 @@ class ChunkPreparer {
     float2 from_start = make_float2(1.0f, 1.0f);
     for (int t = first; t < first + 16; ++t) {
       if ((t & (span - 1)) == 0) from_start = make_float2(1.0f, 1.0f);
-      from_start = product(from_start, key_factors(n, t, piece.channel));
-      const float2 q = product(load_pair(storage_.q[n % Extents::key_stages], 0, t, piece.channel), from_start);
+      const float2 gate = key_factors(n, t, piece.channel);
+      from_start =
+          make_float2(gate_product(from_start.x, gate.x), gate_product(from_start.y, gate.y));
+      const float2 q =
+          product(load_pair(storage_.q[n % Extents::key_stages], 0, t, piece.channel), from_start);
       Operands::store_pair(&storage_.q[n % Extents::key_stages].at(t, piece.channel), q.x, q.y);
       if ((t & (span - 1)) == span - 1) {
-        *reinterpret_cast<float2*>(&prepared.factors.leave[t >> span_bits][piece.channel]) = from_start;
+        *reinterpret_cast<float2*>(&prepared.factors.leave[t >> span_bits][piece.channel]) =
+            from_start;
       }
     }
     float2 to_end = make_float2(1.0f, 1.0f);
     for (int t = first + 15; t >= first; --t) {
       if ((t & (span - 1)) == span - 1) to_end = make_float2(1.0f, 1.0f);
-      const float2 k = product(load_pair(storage_.k[n % Extents::key_stages], 0, t, piece.channel), to_end);
+      const float2 k =
+          product(load_pair(storage_.k[n % Extents::key_stages], 0, t, piece.channel), to_end);
       Operands::store_pair(&storage_.k[n % Extents::key_stages].at(t, piece.channel), k.x, k.y);
-      to_end = product(to_end, key_factors(n, t, piece.channel));
+      const float2 gate = key_factors(n, t, piece.channel);
+      to_end = make_float2(gate_product(to_end.x, gate.x), gate_product(to_end.y, gate.y));
     }
     if (piece.segment == 0) {
 #pragma unroll
@@ -783,7 +803,9 @@ class ChunkPreparer {
       for (int t = 0; t < 16; ++t) {
         const float2 a = key_factors(n, 16 * block + t, i / 2 * 2);
         if (t > s) decayed_k *= i % 2 == 0 ? a.x : a.y;
-        if (t >= s) p[t] = fmaf(to_float(storage_.q[n % Extents::key_stages].at(16 * block + t, i)), decayed_k, p[t]);
+        if (t >= s)
+          p[t] = fmaf(to_float(storage_.q[n % Extents::key_stages].at(16 * block + t, i)),
+                      decayed_k, p[t]);
       }
     }
 #pragma unroll

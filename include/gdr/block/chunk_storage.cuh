@@ -30,7 +30,7 @@ struct ChunkExtents {
   using GateElement = typename Layer::GateElement;
 
   static constexpr int tokens = tuning.tokens;
-  static constexpr int columns = tuning.columns_per_block();       // value channels
+  static constexpr int columns = tuning.columns_per_block();         // value channels
   static constexpr int key_width = (Layer::key_dim + 15) / 16 * 16;  // K, whole operands
   static constexpr int token_blocks = tokens / 16;
   static constexpr int key_blocks = key_width / 16;
@@ -50,10 +50,10 @@ struct ChunkExtents {
   static constexpr int start_registers = 65536 / tuning.threads() / 8 * 8;
   static constexpr int load_registers = 56;
   static constexpr int prepare_registers = tuning.prepare_warps <= 4 ? 208 : 128;
-  static constexpr int state_registers = register_share(
-      start_registers * tuning.threads() - 32 * tuning.load_warps * load_registers -
-          prepare_threads * prepare_registers,
-      state_threads);
+  static constexpr int state_registers =
+      register_share(start_registers * tuning.threads() - 32 * tuning.load_warps * load_registers -
+                         prepare_threads * prepare_registers,
+                     state_threads);
   // q and k of a chunk are read when it is prepared and when the state meets it, v and gate only when
   // it is prepared. What lies between loads and uses is as many stages as fit.
   static constexpr ChunkedTraits traits = {Layer::key_dim,
@@ -132,7 +132,8 @@ struct ChunkFactors<Extents, GateAxis::head> {
 /// A chunk prepared.
 template <class Extents>
 struct PreparedChunk {
-  SwizzledTile<typename Extents::Stored, Extents::tokens, Extents::tokens> scores;  // [t][s], s <= t
+  SwizzledTile<typename Extents::Stored, Extents::tokens, Extents::tokens>
+      scores;  // [t][s], s <= t
   FragmentBuffer<typename Extents::Operands::A, Extents::token_blocks>
       values[Extents::channel_groups];  // w, as the operand W^T
   ChunkFactors<Extents> factors;
@@ -161,8 +162,8 @@ struct ChunkScratch<Extents, GateAxis::key> {
 };
 template <class Extents>
 struct ChunkScratch<Extents, GateAxis::head> {
-  float gate[2][Extents::tokens];  // factors, made where they are loaded
-  float from_block[Extents::tokens];  // gates from the token's block of 16 up to and with it
+  float gate[2][Extents::tokens];       // factors, made where they are loaded
+  float from_block[Extents::tokens];    // gates from the token's block of 16 up to and with it
   float to_block_end[Extents::tokens];  // after it to the block's end
   float whole_block[Extents::token_blocks];
   float to_end[Extents::tokens];  // after it to the chunk's end

@@ -33,7 +33,7 @@ GDR_NAMESPACE_BEGIN
 /// value channels, with a chunk or 16 tokens of one at a time. After `run`, `storage` may be used for something else after a
 /// __syncthreads().
 ///
-/// TempStorage is dynamic shared memory, as in kernel/chunked.cuh, aligned to 128 bytes.
+/// TempStorage is dynamic shared memory, as in kernel/chunked.cuh, aligned to 1024 bytes.
 template <class Layer, class Policy>
 class BlockChunked {
   static_assert(!Layer::Rule::uses_beta, "gdr: the chunked form serves the outer product rule");
@@ -329,9 +329,8 @@ class BlockChunked {
         if (causal) continue;
 #pragma unroll 1
         for (int s = 0; s <= t; ++s) {
-          Operands::multiply_add(
-              o[i], chunk.values[warp_].load(s, lane_),
-              Operands::load_b_transposed(chunk.scores, 16 * t, 16 * s, lane_));
+          Operands::multiply_add(o[i], chunk.values[warp_].load(s, lane_),
+                                 Operands::load_b_transposed(chunk.scores, 16 * t, 16 * s, lane_));
         }
       }
       if (causal) {
@@ -418,9 +417,10 @@ class BlockChunked {
         if (rest) s = Operands::rest(state_[b], s);
 #pragma unroll
         for (int i = 0; i < Blocks; ++i) {
-          Operands::multiply_add(o[i], s,
-                                 Operands::load_b_transposed(storage_.q[n % Extents::key_stages],
-                                                             16 * (first_block + i), 16 * b, lane_));
+          Operands::multiply_add(
+              o[i], s,
+              Operands::load_b_transposed(storage_.q[n % Extents::key_stages],
+                                          16 * (first_block + i), 16 * b, lane_));
         }
       }
     };
@@ -433,7 +433,8 @@ class BlockChunked {
   GDR_DEVICE void write(const Operand& w, int n, int t_block) {
 #pragma unroll
     for (int b = 0; b < key_blocks; ++b) {
-      const auto k = Operands::load_b(storage_.k[n % Extents::key_stages], 16 * t_block, 16 * b, lane_);
+      const auto k =
+          Operands::load_b(storage_.k[n % Extents::key_stages], 16 * t_block, 16 * b, lane_);
       if constexpr (Layer::element_type == DataType::float32) {
         // Added outside of the tensor core, which truncates: it would drift.
         Accumulator sum;
@@ -526,8 +527,9 @@ class BlockChunked {
           }
 #pragma unroll
           for (int s8 = 0; s8 <= t8; ++s8) {
-            const float2 p = Operands::load_pair(&chunk.scores.at(
-                16 * block + t, 16 * block + 8 * s8, decltype(chunk.scores)::offset(0, 2 * place())));
+            const float2 p = Operands::load_pair(
+                &chunk.scores.at(16 * block + t, 16 * block + 8 * s8,
+                                 decltype(chunk.scores)::offset(0, 2 * place())));
 #pragma unroll
             for (int m8 = 0; m8 < 2; ++m8) {
               const float gate = is_here ? gates[2 * m8 + e] : 1.0f;

@@ -54,16 +54,16 @@ GDR_DEVICE uint4 channels_of_token(const Accumulator& x, int lane) {
 /// Where a block's columns of an output tensor lie.
 template <class T>
 struct FragmentTarget {
-  T* data;              // token 0, the block's first column
-  int64_t time_stride;  // elements
-  int channels;         // valid ones from there
+  T* data;                // token 0, the block's first column
+  int64_t time_stride;    // elements
+  int channels;           // valid ones from there
   bool has_whole_pieces;  // 16 bytes at a time, by alignment and number of channels
 
-  GDR_DEVICE FragmentTarget(T* data, int64_t time_stride, int channels)
-      : data(data), time_stride(time_stride), channels(channels) {
+  GDR_DEVICE FragmentTarget(T* first, int64_t stride, int valid_channels)
+      : data(first), time_stride(stride), channels(valid_channels) {
     const auto address = reinterpret_cast<size_t>(data);
-    const auto stride = static_cast<size_t>(time_stride) * sizeof(T);
-    has_whole_pieces = (address | stride) % 16 == 0 && channels % 8 == 0;
+    const auto stride_bytes = static_cast<size_t>(time_stride) * sizeof(T);
+    has_whole_pieces = (address | stride_bytes) % 16 == 0 && channels % 8 == 0;
   }
 };
 

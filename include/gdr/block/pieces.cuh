@@ -14,16 +14,16 @@ GDR_NAMESPACE_BEGIN
 
 /// How the sequences are cut. The number of slots is a bound: with cu_seqlens some are empty.
 struct PieceLayout {
-  int64_t tokens = 0;      // of a piece; 0: sequences are not cut, and a slot is a sequence
-  int64_t slots = 0;       // below 2^31
+  int64_t tokens = 0;          // of a piece; 0: sequences are not cut, and a slot is a sequence
+  int64_t slots = 0;           // below 2^31
   FastDivisor per_sequence{};  // pieces of a sequence without cu_seqlens
 };
 
 struct Piece {
   unsigned sequence;
-  int64_t first;   // token of the sequence
+  int64_t first;  // token of the sequence
   int64_t length;
-  bool exists;     // a sequence has at least one piece, be it empty
+  bool exists;  // a sequence has at least one piece, be it empty
   bool is_last;
 };
 

@@ -109,12 +109,12 @@ GDR_HIDDEN inline Status check_options(const ForwardProblem& p) {
   if (!is_finite(p.qk_l2norm_eps) || p.qk_l2norm_eps < 0) {
     return invalid("qk_l2norm_eps", "the epsilon is negative or not finite");
   }
-  const bool chunked =
-      p.algorithm == Algorithm::chunked || p.algorithm == Algorithm::chunked_split;
+  const bool chunked = p.algorithm == Algorithm::chunked || p.algorithm == Algorithm::chunked_split;
   if (chunked && p.delta_rule) {
-    return unsupported("algorithm",
-                       "the chunked forms serve the outer product rule: use Algorithm::recurrent or "
-                       "Algorithm::automatic for the delta rule");
+    return unsupported(
+        "algorithm",
+        "the chunked forms serve the outer product rule: use Algorithm::recurrent or "
+        "Algorithm::automatic for the delta rule");
   }
   if (p.split_state_operand && p.algorithm == Algorithm::recurrent) {
     return unsupported("split_state_operand",

@@ -4,7 +4,8 @@
 
 /// \file
 /// Which form of the algorithm serves a problem, and how sequences are cut into pieces. Host
-/// arithmetic on the arguments alone: the same on every device.
+/// arithmetic on the arguments alone: the same on every device, but that Algorithm::automatic stays
+/// with the recurrent form where the chunked one's tiles do not fit the device's shared memory.
 ///
 /// Algorithm::automatic takes
 ///   - the recurrent form under the delta rule, for heads of fewer than 48 key channels, and where
@@ -48,7 +49,8 @@ GDR_HIDDEN FormProblem form_problem(const ForwardArgs<Layer>& args) {
   FormProblem p;
   p.sequences = sequence_count(args);
   p.has_offsets = args.cu_seqlens.data != nullptr;
-  p.tokens = p.has_offsets ? args.shape.seq_len : limited_product(args.shape.seq_len, p.sequences);
+  const bool multiplies = !p.has_offsets && args.shape.seq_len > 0 && p.sequences > 0;
+  p.tokens = multiplies ? limited_product(args.shape.seq_len, p.sequences) : args.shape.seq_len;
   p.heads = args.shape.heads;
   p.key_dim = args.shape.key_dim == 0 ? Layer::key_dim : args.shape.key_dim;
   p.value_dim = args.shape.value_dim == 0 ? Layer::value_dim : args.shape.value_dim;
@@ -61,7 +63,11 @@ GDR_HIDDEN FormProblem form_problem(const ForwardArgs<Layer>& args) {
 }
 
 GDR_HIDDEN inline bool has_sizes(const FormProblem& p) {
-  return p.sequences > 0 && p.tokens >= 0 && p.heads > 0 && p.key_dim > 0 && p.value_dim > 0;
+  const auto within = [](int64_t size, int64_t least, int64_t most) {
+    return size >= least && size <= most;
+  };
+  return within(p.sequences, 1, size_limit) && within(p.tokens, 0, size_limit) &&
+         within(p.heads, 1, size_limit) && within(p.key_dim, 1, 256) && within(p.value_dim, 1, 256);
 }
 
 /// Blocks of the chunked form, each for 64 value channels.
@@ -83,7 +89,7 @@ GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
 
 /// How chunked_split cuts the sequences.
 struct Cut {
-  int64_t tokens = 0;  // of a piece
+  int64_t tokens = 0;        // of a piece
   int64_t per_sequence = 0;  // pieces of a sequence without cu_seqlens
   int64_t slots = 0;         // pieces at most
 };
@@ -108,13 +114,14 @@ GDR_HIDDEN inline Cut cut_sequences(const FormProblem& p) {
 
 /// Bytes of the workspace of chunked_split: states, then products of gates (8 bytes each).
 GDR_HIDDEN inline int64_t states_bytes(const FormProblem& p, const Cut& cut) {
-  return limited_product(limited_product(cut.slots, p.heads),
-                         int64_t{4} * p.key_dim * p.value_dim);
+  return limited_product(limited_product(cut.slots, p.heads), int64_t{4} * p.key_dim * p.value_dim);
 }
 GDR_HIDDEN inline int64_t split_workspace(const FormProblem& p) {
+  if (!has_sizes(p)) return 0;
   const Cut cut = cut_sequences(p);
   const int64_t states = (states_bytes(p, cut) + 15) / 16 * 16;
-  return states + limited_product(limited_product(cut.slots, p.heads), int64_t{8} * p.gate_channels);
+  return states +
+         limited_product(limited_product(cut.slots, p.heads), int64_t{8} * p.gate_channels);
 }
 
 }  // namespace detail

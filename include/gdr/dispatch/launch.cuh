@@ -63,14 +63,17 @@ struct HasVariants<Policy,
     : std::true_type {};
 
 template <class Policy, class = void>
+struct HasRecurrent : std::false_type {};
+template <class Policy>
+struct HasRecurrent<Policy, std::void_t<decltype(Policy::recurrent)>> : std::true_type {};
+template <class Policy, class = void>
 struct HasChunked : std::false_type {};
 template <class Policy>
 struct HasChunked<Policy, std::void_t<decltype(Policy::chunked)>> : std::true_type {};
 template <class Policy, class = void>
 struct HasCompactChunks : std::false_type {};
 template <class Policy>
-struct HasCompactChunks<Policy, std::void_t<decltype(Policy::chunked_compact)>> : std::true_type {
-};
+struct HasCompactChunks<Policy, std::void_t<decltype(Policy::chunked_compact)>> : std::true_type {};
 
 /// Whether a grid of `blocks` blocks, and a tuning of `shared_bytes`, fit the device. What the checks
 /// could not know.
@@ -150,7 +153,8 @@ struct SplitLaunch {
   using Whole = ChunkedLaunch<Layer, Policy>;
 
   GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args) {
-    return limited_product(cut_sequences(form_problem(args)).slots, args.shape.heads * Whole::tiles);
+    return limited_product(cut_sequences(form_problem(args)).slots,
+                           args.shape.heads * Whole::tiles);
   }
   static constexpr int64_t walk_blocks_per_head = (Layer::key_dim * Layer::value_dim + 255) / 256;
 
@@ -185,8 +189,8 @@ struct SplitLaunch {
     if (const Status status = Whole::run_pass(params, blocks(args), stream); !status.ok()) {
       return status;
     }
-    if (const Status status = launch(&piece_walk_kernel<Layer>, heads * walk_blocks_per_head, 256,
-                                     0, params, stream);
+    if (const Status status =
+            launch(&piece_walk_kernel<Layer>, heads * walk_blocks_per_head, 256, 0, params, stream);
         !status.ok()) {
       return status;
     }
@@ -257,18 +261,29 @@ constexpr int64_t least_chunked_bytes() {
   }
 }
 
-/// Calls use(launch) with the form and the tuning that serve the arguments.
+/// Calls use(launch) with the form and the tuning that serve the arguments. A policy may have tunings
+/// of one form alone: the only choice of Algorithm::automatic then.
 template <class Layer, class Policy, class Use>
 GDR_HIDDEN Status with_launch(const ForwardArgs<Layer>& args, const DeviceFacts& facts, Use use) {
-  if constexpr (!Layer::Rule::uses_beta && HasChunked<Policy>::value) {
-    const Algorithm form = choose_form(form_problem(args));
-    const bool can_choose = args.algorithm == Algorithm::automatic;
+  constexpr bool has_chunked = !Layer::Rule::uses_beta && HasChunked<Policy>::value;
+  constexpr bool has_recurrent = HasRecurrent<Policy>::value;
+  static_assert(has_chunked || has_recurrent,
+                "gdr: a policy has a tuning of a form that serves the layer: recurrent or chunked");
+  const Algorithm form = choose_form(form_problem(args));
+  const bool is_named = args.algorithm != Algorithm::automatic;
+  if constexpr (has_chunked) {
     const bool fits = least_chunked_bytes<Layer, Policy>() <= facts.shared_memory_per_block;
-    if (form != Algorithm::recurrent && (fits || !can_choose)) {
+    if ((form != Algorithm::recurrent && (fits || is_named || !has_recurrent)) ||
+        (!has_recurrent && !is_named)) {
       return with_chunked_launch<Layer, Policy>(form == Algorithm::chunked_split, facts, use);
     }
   }
-  return with_recurrent_launch<Layer, Policy>(args, facts, use);
+  if constexpr (has_recurrent) {
+    if (form == Algorithm::recurrent || !is_named) {
+      return with_recurrent_launch<Layer, Policy>(args, facts, use);
+    }
+  }
+  return {StatusCode::unsupported, "algorithm", "the policy has no tuning of this form"};
 }
 
 }  // namespace detail

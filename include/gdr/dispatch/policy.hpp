@@ -132,8 +132,7 @@ struct DefaultPolicy {
   static constexpr RecurrentTuning recurrent_small_grid = recurrent_tunings.small_grid;
   static constexpr RecurrentTuning recurrent_compact = recurrent_tunings.compact;
 
-  static constexpr ChunkedTunings chunked_tunings = select_chunked_tunings(
-      chunked_traits<Layer>);
+  static constexpr ChunkedTunings chunked_tunings = select_chunked_tunings(chunked_traits<Layer>);
   static constexpr ChunkedTuning chunked = chunked_tunings.standard;
   static constexpr ChunkedTuning chunked_compact = chunked_tunings.compact;
 };

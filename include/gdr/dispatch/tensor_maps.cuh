@@ -87,13 +87,14 @@ GDR_HIDDEN void describe_boxes(const ForwardArgs<Layer>& args, const DeviceFacts
   const EncodeTensorMap encode = find_encode_tensor_map();
   if (encode == nullptr) return;
   bool all = describe_boxes<KeyTile>(encode, args.q, shape, shape.key_heads, shape.key_dim, maps.q);
-  all = all &&
-        describe_boxes<KeyTile>(encode, args.k, shape, shape.key_heads, shape.key_dim, maps.k);
-  all = all && describe_boxes<ValueTile>(encode, args.v, shape, shape.heads, shape.value_dim, maps.v);
+  all =
+      all && describe_boxes<KeyTile>(encode, args.k, shape, shape.key_heads, shape.key_dim, maps.k);
+  all =
+      all && describe_boxes<ValueTile>(encode, args.v, shape, shape.heads, shape.value_dim, maps.v);
   if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
     const int channels = axis == GateAxis::value ? shape.value_dim : shape.key_dim;
-    all = all &&
-          describe_boxes<GateTile>(encode, args.gate, shape, shape.heads, channels, maps.gate);
+    all =
+        all && describe_boxes<GateTile>(encode, args.gate, shape, shape.heads, channels, maps.gate);
   }
   maps.are_valid = all;
 }

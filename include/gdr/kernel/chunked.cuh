@@ -31,7 +31,7 @@ struct ChunkedParams {
 
   // Of sequences cut into pieces.
   PieceLayout layout{};
-  StateView piece_states{};  // float32 [slots, Hv, V, K]
+  StateView piece_states{};                 // float32 [slots, Hv, V, K]
   ScaledProduct* piece_products = nullptr;  // [slots, Hv, channels of the gate's type]
 };
 
@@ -68,7 +68,8 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
   Block block(storage, problem.first_column, args.split_state_operand);
 
   if (block.role() == ChunkRole::load) {
-    if constexpr (moves_registers<Policy>) move_registers<Extents::start_registers, Extents::load_registers>();
+    if constexpr (moves_registers<Policy>)
+      move_registers<Extents::start_registers, Extents::load_registers>();
     ChunkSource source;
     if (params.maps.are_valid) {
       source = {&params.maps, static_cast<int>(bounds.batch), static_cast<int>(bounds.first_token),
@@ -76,15 +77,16 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
     }
     block.load(span, source);
   } else if (block.role() == ChunkRole::prepare) {
-    if constexpr (moves_registers<Policy>) move_registers<Extents::start_registers, Extents::prepare_registers>();
+    if constexpr (moves_registers<Policy>)
+      move_registers<Extents::start_registers, Extents::prepare_registers>();
     block.prepare(span);
   } else {
-    if constexpr (moves_registers<Policy>) move_registers<Extents::start_registers, Extents::state_registers>();
+    if constexpr (moves_registers<Policy>)
+      move_registers<Extents::start_registers, Extents::state_registers>();
     load_state(block, params.starts, slot, span);
     const auto rows = rows_of(args.o, bounds, problem.head);
-    const FragmentTarget<typename Layer::Element> o(rows.data + problem.first_column,
-                                                    rows.time_stride,
-                                                    span.value_dim - problem.first_column);
+    const FragmentTarget<typename Layer::Element> o(
+        rows.data + problem.first_column, rows.time_stride, span.value_dim - problem.first_column);
     block.walk(span, [&](const auto& output) { store_output(o, output); });
     if (writes_final) store_state(block, args.final_state, sequence, span);
     if (params.pass == ChunkedPass::states) {

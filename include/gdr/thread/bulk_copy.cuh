@@ -27,10 +27,10 @@ GDR_DEVICE void end_arrival(uint64_t& barrier) {
 }
 /// Arrives, and has the phase wait for so many bytes too.
 GDR_DEVICE void expect_bytes(uint64_t& barrier, uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                   shared_address(&barrier)),
-               "r"(bytes)
-               : "memory");
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
+      "r"(bytes)
+      : "memory");
 }
 /// Waits for the end of a phase: 0, 1, 0, ...
 GDR_DEVICE void wait_for_bytes(uint64_t& barrier, uint32_t phase) {

@@ -10,6 +10,7 @@
 
 #if !defined(__CUDACC_RTC__)
 #include <math.h>
+#include <string.h>
 #endif
 
 GDR_NAMESPACE_BEGIN
@@ -59,6 +60,13 @@ GDR_HOST_DEVICE int gate_weight(float gate) {
   const int exponent = detail::exponent_of(gate);
   if (exponent == 128) return 0;
   return exponent >= 0 ? exponent + 1 : -exponent;
+}
+
+/// x y, a product of gates, kept in float's range: what multiplies 0 must not be infinite. NaN stays.
+GDR_HOST_DEVICE float gate_product(float x, float y) {
+  constexpr float largest = 3.402823466e38f;
+  const float product = x * y;
+  return product > largest ? largest : product < -largest ? -largest : product;
 }
 
 /// A product of many gates, as mantissa * 2^exponent: out of float's range it is still a number.

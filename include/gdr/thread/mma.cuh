@@ -43,10 +43,10 @@ GDR_DEVICE uint32_t movmatrix(uint32_t r) {
 inline constexpr bool has_stmatrix = true;
 /// The reverse of ldmatrix_transposed.
 GDR_DEVICE void stmatrix_transposed(uint32_t row_address, const uint32_t (&r)[4]) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                   row_address),
-               "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-               : "memory");
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row_address),
+      "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+      : "memory");
 }
 #else
 inline constexpr bool has_stmatrix = false;

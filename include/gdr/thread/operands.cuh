@@ -88,8 +88,8 @@ struct Bfloat16Operands {
   template <class Tile>
   static GDR_DEVICE B load_b_transposed(const Tile& tile, int row, int column, int lane) {
     B b;
-    ldmatrix(
-        b.r, tile.address(row, column, Tile::offset(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8)));
+    ldmatrix(b.r,
+             tile.address(row, column, Tile::offset(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8)));
     return b;
   }
   /// B (K x N) from a tile [K][N].

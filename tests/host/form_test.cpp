@@ -1,0 +1,372 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Which form serves a problem, how sequences are cut, and how much workspace that takes.
+
+#include <gdr/dispatch/form.hpp>
+
+#include <gdr/thread/chunk_range.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace {
+
+using gdr::Algorithm;
+using gdr::detail::choose_form;
+using gdr::detail::chunked_blocks;
+using gdr::detail::Cut;
+using gdr::detail::cut_sequences;
+using gdr::detail::form_problem;
+using gdr::detail::FormProblem;
+using gdr::detail::least_piece;
+using gdr::detail::piece_step;
+using gdr::detail::size_limit;
+using gdr::detail::split_blocks;
+using gdr::detail::split_workspace;
+using gdr::detail::states_bytes;
+
+constexpr int64_t largest = std::numeric_limits<int64_t>::max();
+constexpr int64_t smallest = std::numeric_limits<int64_t>::min();
+
+// Sequences of equal length, K = V = 128, a value gate.
+FormProblem dense(int64_t sequences, int64_t length, int64_t heads) {
+  FormProblem p;
+  p.sequences = sequences;
+  p.tokens = sequences * length;
+  p.heads = heads;
+  p.key_dim = p.value_dim = p.gate_channels = 128;
+  return p;
+}
+
+// One that is split if nothing speaks against it: 2 blocks, 8192 tokens, a workspace.
+FormProblem split() {
+  FormProblem p = dense(1, 8192, 1);
+  p.has_workspace = true;
+  return p;
+}
+
+// --- What Algorithm::automatic takes. ---
+
+TEST(ChooseForm, ANamedFormIsTaken) {
+  for (const Algorithm named :
+       {Algorithm::recurrent, Algorithm::chunked, Algorithm::chunked_split}) {
+    for (FormProblem p : {FormProblem{}, split(), dense(4, 10, 2)}) {
+      p.algorithm = named;
+      EXPECT_EQ(choose_form(p), named);
+      p.batch_invariant = true;
+      EXPECT_EQ(choose_form(p), named);
+      p.delta_rule = true;  // refused by the checks, not replaced
+      EXPECT_EQ(choose_form(p), named);
+    }
+  }
+}
+
+TEST(ChooseForm, NeverAutomatic) {
+  EXPECT_NE(choose_form(FormProblem{}), Algorithm::automatic);
+  EXPECT_NE(choose_form(split()), Algorithm::automatic);
+}
+
+TEST(ChooseForm, TheDeltaRuleIsRecurrent) {
+  FormProblem p = split();
+  p.delta_rule = true;
+  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+  p.batch_invariant = true;
+  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+}
+
+TEST(ChooseForm, FewKeyChannelsAreRecurrent) {
+  for (const int key_dim : {1, 24, 47}) {
+    FormProblem p = split();
+    p.key_dim = key_dim;
+    EXPECT_EQ(choose_form(p), Algorithm::recurrent) << key_dim;
+  }
+  FormProblem p = dense(8, 2048, 16);
+  p.key_dim = 48;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+}
+
+TEST(ChooseForm, ShortSequencesAreRecurrent) {
+  EXPECT_EQ(choose_form(dense(8, 63, 16)), Algorithm::recurrent);
+  EXPECT_EQ(choose_form(dense(8, 64, 16)), Algorithm::chunked);
+  FormProblem p = dense(3, 64, 16);
+  p.has_offsets = true;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+  p.tokens -= 1;  // 63 and two thirds on average
+  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+}
+
+TEST(ChooseForm, FewBlocksWithLongSequencesAndAWorkspaceAreSplit) {
+  EXPECT_EQ(choose_form(split()), Algorithm::chunked_split);
+}
+
+TEST(ChooseForm, ABlockIsASequenceAHeadAnd64ValueChannels) {
+  FormProblem p = dense(3, 2048, 5);
+  const struct {
+    int value_dim;
+    int64_t blocks;
+  } cases[] = {{1, 15}, {64, 15}, {65, 30}, {128, 30}, {256, 60}};
+  for (const auto& c : cases) {
+    p.value_dim = c.value_dim;
+    EXPECT_EQ(chunked_blocks(p), c.blocks) << c.value_dim;
+  }
+}
+
+TEST(ChooseForm, MoreThanAQuarterOfTheBlocksAreNotSplit) {
+  FormProblem p = split();
+  p.value_dim = 64;
+  p.heads = split_blocks / 4;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked_split);
+  p.heads += 1;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+}
+
+TEST(ChooseForm, SequencesBelow2048TokensAreNotSplit) {
+  FormProblem p = split();
+  p.tokens = 2048;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked_split);
+  p.tokens = 2047;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+}
+
+TEST(ChooseForm, WithoutAWorkspaceNothingIsSplit) {
+  FormProblem p = split();
+  p.has_workspace = false;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+}
+
+TEST(ChooseForm, BatchInvarianceLooksAtKAlone) {
+  const std::vector<FormProblem> problems = {dense(1, 1, 1), dense(4096, 16, 16), split(),
+                                             dense(1, 1 << 20, 1), dense(1000, 4096, 64)};
+  for (FormProblem p : problems) {
+    p.batch_invariant = true;
+    for (const bool has_offsets : {false, true}) {
+      p.has_offsets = has_offsets;
+      p.key_dim = 47;
+      EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+      p.key_dim = 48;
+      EXPECT_EQ(choose_form(p), Algorithm::chunked);
+    }
+  }
+}
+
+TEST(ChooseForm, WithoutSizesItIsRecurrent) {
+  EXPECT_EQ(choose_form(FormProblem{}), Algorithm::recurrent);
+  for (const int64_t none : {int64_t{0}, int64_t{-1}, smallest}) {
+    FormProblem p = split();
+    p.sequences = none;
+    EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+    p = split();
+    p.heads = none;
+    EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+  }
+  FormProblem p = split();
+  p.tokens = -1;
+  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+}
+
+// --- Pieces. ---
+
+TEST(CutSequences, PiecesFillTheBlocks) {
+  const FormProblem p = dense(1, 32768, 8);  // 16 blocks: 8 pieces of each sequence
+  const Cut cut = cut_sequences(p);
+  EXPECT_EQ(cut.tokens, 32768 / 8);
+  EXPECT_EQ(cut.per_sequence, 8);
+  EXPECT_EQ(cut.slots, 8);
+}
+
+TEST(CutSequences, APieceIsWholeChunks) {
+  for (int64_t length = 1; length < 40000; length += 997) {
+    const Cut cut = cut_sequences(dense(1, length, 4));
+    EXPECT_EQ(cut.tokens % piece_step, 0) << length;
+    EXPECT_GE(cut.tokens, least_piece) << length;
+    EXPECT_GE(cut.tokens * cut.per_sequence, length);
+    EXPECT_LT(cut.tokens * (cut.per_sequence - 1), length);
+  }
+}
+
+TEST(CutSequences, APieceHasAtLeast256Tokens) {
+  EXPECT_EQ(cut_sequences(dense(1, 2048, 1)).tokens, 256);
+  EXPECT_EQ(cut_sequences(dense(1, 10, 1)).tokens, 256);
+}
+
+TEST(CutSequences, ManyBlocksAreNotCut) {
+  const Cut cut = cut_sequences(dense(16, 4096, 64));
+  EXPECT_EQ(cut.tokens, 4096);
+  EXPECT_EQ(cut.per_sequence, 1);
+  EXPECT_EQ(cut.slots, 16);
+}
+
+TEST(CutSequences, AnEmptySequenceHasAPiece) {
+  const Cut cut = cut_sequences(dense(3, 0, 2));
+  EXPECT_EQ(cut.tokens, least_piece);
+  EXPECT_EQ(cut.per_sequence, 1);
+  EXPECT_EQ(cut.slots, 3);
+}
+
+TEST(CutSequences, BatchInvariancePiecesAreAlwaysTheSame) {
+  for (FormProblem p : {dense(1, 1, 1), dense(1, 100000, 1), dense(64, 300, 32), dense(7, 0, 3)}) {
+    p.batch_invariant = true;
+    for (const bool has_offsets : {false, true}) {
+      p.has_offsets = has_offsets;
+      EXPECT_EQ(cut_sequences(p).tokens, 2048);
+    }
+  }
+}
+
+TEST(CutSequences, WithoutSizesThereIsNothingToCut) {
+  const Cut cut = cut_sequences(FormProblem{});
+  EXPECT_EQ(cut.tokens, 0);
+  EXPECT_EQ(cut.slots, 0);
+}
+
+// Slots of sequences by cu_seqlens as block/pieces.cuh gives them out: sequence n from
+// offset / tokens + n on.
+TEST(CutSequences, SlotsAreEnoughForAnyLengths) {
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 2000; ++trial) {
+    FormProblem p = dense(1, 0, 1 + static_cast<int64_t>(random() % 8));
+    p.has_offsets = true;
+    p.batch_invariant = random() % 4 == 0;
+    std::vector<int64_t> offsets = {0};
+    const int64_t sequences = 1 + static_cast<int64_t>(random() % 20);
+    for (int64_t n = 0; n < sequences; ++n) {
+      const int64_t length = random() % 3 == 0 ? 0 : static_cast<int64_t>(random() % 9000);
+      offsets.push_back(offsets.back() + length);
+    }
+    p.sequences = sequences;
+    p.tokens = offsets.back() + static_cast<int64_t>(random() % 3 * 100);  // some in no sequence
+    const Cut cut = cut_sequences(p);
+    int64_t end = 0;  // of the slots given out
+    for (size_t n = 0; n + 1 < offsets.size(); ++n) {
+      const int64_t first = offsets[n] / cut.tokens + static_cast<int64_t>(n);
+      ASSERT_GE(first, end);
+      const int64_t length = offsets[n + 1] - offsets[n];
+      end = first + std::max<int64_t>(1, (length + cut.tokens - 1) / cut.tokens);
+    }
+    ASSERT_LE(end, cut.slots);
+  }
+}
+
+// --- Workspace. ---
+
+TEST(SplitWorkspace, HoldsAStateAndGateProductsOfEachSlotAndHead) {
+  FormProblem p = dense(2, 8192, 3);
+  const int64_t slots = cut_sequences(p).slots;
+  EXPECT_GT(slots, 2);
+  EXPECT_EQ(split_workspace(p), slots * 3 * (4 * 128 * 128 + 8 * 128));
+  p.gate_channels = 1;
+  EXPECT_EQ(split_workspace(p), slots * 3 * (4 * 128 * 128 + 8));
+  p.gate_channels = 0;
+  EXPECT_EQ(split_workspace(p), slots * 3 * (4 * 128 * 128));
+}
+
+TEST(SplitWorkspace, ProductsBeginAtAMultipleOf16Bytes) {
+  FormProblem p = dense(1, 4096, 1);
+  p.key_dim = 5;
+  p.value_dim = 7;
+  p.gate_channels = 7;
+  const Cut cut = cut_sequences(p);
+  EXPECT_EQ(states_bytes(p, cut), cut.slots * 4 * 5 * 7);
+  const int64_t products = split_workspace(p) - cut.slots * 8 * 7;
+  EXPECT_EQ(products % 16, 0);
+  EXPECT_GE(products, states_bytes(p, cut));
+  EXPECT_LT(products, states_bytes(p, cut) + 16);
+}
+
+TEST(SplitWorkspace, AProductTakes8Bytes) { EXPECT_EQ(sizeof(gdr::ScaledProduct), 8u); }
+
+TEST(SplitWorkspace, NothingNeedsNone) { EXPECT_EQ(split_workspace(FormProblem{}), 0); }
+
+// --- Sizes that nothing has checked. To be run with -fsanitize=signed-integer-overflow too. ---
+
+TEST(FormProblem, AnySizesAreTaken) {
+  const int64_t sizes[] = {smallest,   -size_limit,    -1,          0,      1, 3, 1 << 20,
+                           size_limit, 2 * size_limit, largest - 1, largest};
+  const int extents[] = {std::numeric_limits<int>::min(), -1, 0, 1, 256,
+                         std::numeric_limits<int>::max()};
+  for (const int64_t sequences : sizes) {
+    for (const int64_t tokens : sizes) {
+      for (const int64_t heads : sizes) {
+        for (const int extent : extents) {
+          for (int bits = 0; bits < 4; ++bits) {
+            FormProblem p;
+            p.sequences = sequences;
+            p.tokens = tokens;
+            p.heads = heads;
+            p.key_dim = p.value_dim = extent;
+            p.gate_channels = 256;
+            p.has_offsets = (bits & 1) != 0;
+            p.batch_invariant = (bits & 2) != 0;
+            p.has_workspace = true;
+            ASSERT_NE(choose_form(p), Algorithm::automatic);
+            const Cut cut = cut_sequences(p);
+            ASSERT_GE(cut.tokens, 0);
+            ASSERT_GE(cut.slots, 0);
+            ASSERT_GE(split_workspace(p), 0);
+          }
+        }
+      }
+    }
+  }
+}
+
+using Layer = gdr::Recurrence<gdr::HeadDims<48, 96>, float>;
+
+TEST(FormProblem, IsOfTheArguments) {
+  gdr::ForwardArgs<Layer> args;
+  args.shape.batch = 3;
+  args.shape.seq_len = 100;
+  args.shape.heads = 5;
+  FormProblem p = form_problem(args);
+  EXPECT_EQ(p.sequences, 3);
+  EXPECT_EQ(p.tokens, 300);
+  EXPECT_EQ(p.heads, 5);
+  EXPECT_EQ(p.key_dim, 48);
+  EXPECT_EQ(p.value_dim, 96);
+  EXPECT_EQ(p.gate_channels, 96);
+  EXPECT_FALSE(p.has_offsets || p.batch_invariant || p.has_workspace || p.delta_rule);
+
+  const int32_t offsets[] = {0, 60, 100};
+  args.shape.batch = 1;
+  args.shape.key_dim = 40;
+  args.shape.value_dim = 72;
+  args.cu_seqlens = {offsets, 2};
+  args.batch_invariant = true;
+  args.workspace = &p;
+  args.algorithm = Algorithm::chunked;
+  p = form_problem(args);
+  EXPECT_EQ(p.sequences, 2);
+  EXPECT_EQ(p.tokens, 100);
+  EXPECT_EQ(p.key_dim, 40);
+  EXPECT_EQ(p.value_dim, 72);
+  EXPECT_EQ(p.gate_channels, 96);  // the type's
+  EXPECT_TRUE(p.has_offsets && p.batch_invariant && p.has_workspace);
+  EXPECT_EQ(p.algorithm, Algorithm::chunked);
+
+  using Delta = gdr::Recurrence<gdr::HeadDim<64>, float, gdr::HeadGate<>, gdr::DeltaRule<>>;
+  EXPECT_TRUE(form_problem(gdr::ForwardArgs<Delta>{}).delta_rule);
+}
+
+TEST(FormProblem, AnyArgumentsAreTaken) {
+  for (const int64_t batch : {smallest, int64_t{-5}, int64_t{0}, int64_t{4}, largest}) {
+    for (const int64_t length : {smallest, int64_t{-3}, int64_t{0}, int64_t{7}, largest}) {
+      gdr::ForwardArgs<Layer> args;
+      args.shape.batch = batch;
+      args.shape.seq_len = length;
+      args.shape.heads = largest;
+      const FormProblem p = form_problem(args);
+      EXPECT_NE(choose_form(p), Algorithm::automatic);
+      EXPECT_GE(split_workspace(p), 0);
+      if (batch <= 0 || length < 0) {
+        EXPECT_EQ(split_workspace(p), 0) << batch << ' ' << length;
+      }
+    }
+  }
+}
+
+}  // namespace
