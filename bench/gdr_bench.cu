@@ -128,6 +128,16 @@ Rows all_rows() {
   add_delta_rule_rows(rows);
   add_gate_function_rows(rows);
   add_gate_axis_rows(rows);
+  add_chunked_value_rows(rows);
+  add_chunked_value_64_rows(rows);
+  add_chunked_gate_type_rows(rows);
+  add_chunked_key_rows(rows);
+  add_chunked_head_rows(rows);
+  add_chunked_float32_rows(rows);
+  add_crossover_float32_rows(rows);
+#if defined(GDR_BENCH_ALL_EXTENTS)
+  add_chunked_extent_rows(rows);
+#endif
   return rows;
 }
 

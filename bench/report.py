@@ -33,17 +33,27 @@ GATE_WORDS = {
     "sigmoid": "sigmoid of a logit",
     "softplus": "softplus decay of a logit",
     "delta": "delta rule",
+    "gate32": "float32 gate",
+}
+GATES_WORDS = {
+    "slow": ", slow gates",
+    "fast": ", fast gates",
+    "mixed": ", mixed gates",
+    "signed": ", signed gates",
+    "resets": ", with resets",
+    "channel-resets": ", with resets of single channels",
 }
 METHOD_WORDS = {
     "graph": "",
     "stream": ", launched one by one",
     "cold": ", one launch, cold L2",
 }
-# A row may name the form; it then stands anywhere in the row's name.
-AUTOMATIC = "automatic"
+# The library's rows name the form, as a part anywhere after the group. Records from before there
+# was more than one do not.
+ONLY_FORM = "recurrent"
 ALGORITHM_WORDS = {
-    AUTOMATIC: "",
-    "recurrent": ", recurrent form",
+    "automatic": "",
+    ONLY_FORM: ", recurrent form",
     "chunked": ", chunked form",
     "chunked_split": ", chunked form, sequences split",
 }
@@ -65,13 +75,14 @@ class Row:
     """One measured row of one run."""
 
     def __init__(self, name, entry, context):
-        self.name = name  # group/layer/shape/type/gates/method, and the algorithm if one is named
         self.entry = entry
         self.context = context
         self.group, *parts = name.split("/")
         named = [part for part in parts if part in ALGORITHM_WORDS]
-        self.algorithm = named[0] if named else AUTOMATIC
         self.problem = "/".join(part for part in parts if part not in ALGORITHM_WORDS)
+        self.algorithm = named[0] if named else ONLY_FORM if self.group == "forward" else ""
+        # group/layer/shape/type/gates/method, and the algorithm if there is a choice.
+        self.name = "/".join(part for part in (self.group, self.problem, self.algorithm) if part)
 
     @property
     def time_us(self):
@@ -105,10 +116,10 @@ def read_run(path):
                 continue
             if entry.get("run_type") == "aggregate" and entry["aggregate_name"] != "median":
                 continue
-            name = row_name(entry)
-            if name in rows and entry.get("run_type") != "aggregate":
+            row = Row(row_name(entry), entry, context)
+            if row.name in rows and entry.get("run_type") != "aggregate":
                 continue
-            rows[name] = Row(name, entry, context)
+            rows[row.name] = row
     except (KeyError, TypeError, ValueError) as error:
         raise ReportError(f"{path}: not a record of gdr_bench ({error!r})") from error
     return context, rows
@@ -127,7 +138,7 @@ def read_gpu(folder):
     return rows
 
 
-def title(problem, algorithm=AUTOMATIC):
+def title(problem, algorithm="automatic"):
     """"value gate, log, 8x2048x16x128, bfloat16, slow gates" from a row's name."""
     try:
         layer, shape, element, gates, method = problem.split("/")
@@ -138,13 +149,10 @@ def title(problem, algorithm=AUTOMATIC):
     parts = ["no gate" if axis == "none" else f"{axis} gate"]
     parts += [GATE_WORDS.get(word, word) for word in words]
     size, _, sequences = shape.partition("-in-")
-    parts.append(size + (f" in {sequences} sequences" if sequences else ""))
+    parts.append(size + (f" in {sequences.replace('-', ' ')} sequences" if sequences else ""))
     parts.append(element)
-    if gates in ("slow", "fast", "mixed"):
-        parts.append(f"{gates} gates")
-    elif gates == "resets":
-        parts.append("with resets")
-    return ", ".join(parts) + ALGORITHM_WORDS[algorithm] + method_words
+    words = GATES_WORDS.get(gates, "") + ALGORITHM_WORDS[algorithm] + method_words
+    return ", ".join(parts) + words
 
 
 def number(value):

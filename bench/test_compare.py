@@ -39,23 +39,23 @@ class ProgramTest(unittest.TestCase):
         return done.stdout
 
     def test_times_ratios_and_rows_of_one_file(self):
-        a = self.record("a.json", [make_entry("forward/x/slow", 100), make_entry("copy", 8),
+        a = self.record("a.json", [make_entry("forward/x/slow/chunked", 100), make_entry("copy", 8),
                                    make_entry("forward/old", 1)])
-        b = self.record("b.json", [make_entry("forward/x/slow", 0.05, time_unit="ms"),
-                                   make_entry("copy", 16), make_entry("forward/new", 1)],
+        b = self.record("b.json", [make_entry("forward/x/slow/chunked", 0.05, time_unit="ms"),
+                                   make_entry("copy", 16), make_entry("forward/new/recurrent", 1)],
                         commit="def")
         text = self.compare(a, b)
         words = [line.split() for line in text.splitlines()]
-        self.assertIn(["forward/x/slow", "100.00", "50.00", "0.500"], words)
+        self.assertIn(["forward/x/slow/chunked", "100.00", "50.00", "0.500"], words)
         self.assertIn(["copy", "8.00", "16.00", "2.000"], words)
         self.assertIn(["geometric", "mean", "1.000"], words)
         self.assertIn(f"A: {a}: Some GPU, commit abc, 2026-11-29T10:00:00Z\n", text)
-        self.assertIn("only in A: forward/old\n", text)
-        self.assertIn("only in B: forward/new\n", text)
+        self.assertIn("only in A: forward/old/recurrent\n", text)
+        self.assertIn("only in B: forward/new/recurrent\n", text)
         self.assertNotIn("GPUs differ", text)
 
     def test_failed_rows_medians_and_other_gpus(self):
-        name = "forward/x"
+        name = "forward/x/automatic"
         failed = {"name": "forward/y", "run_name": "forward/y", "run_type": "iteration",
                   "error_occurred": True, "error_message": "a \"bad\" \u00b5", "real_time": 0,
                   "time_unit": "us"}
@@ -67,7 +67,7 @@ class ProgramTest(unittest.TestCase):
                         gpu="Other GPU")
         text = self.compare(a, b)
         self.assertIn([name, "10.00", "20.00", "2.000"], [s.split() for s in text.splitlines()])
-        self.assertIn("only in B: forward/y\n", text)
+        self.assertIn("only in B: forward/y/recurrent\n", text)
         self.assertIn("The GPUs differ.", text)
 
     def test_nothing_in_common(self):
@@ -101,8 +101,9 @@ class ProgramTest(unittest.TestCase):
             self.assertIn("-DGDR_BENCH_TUNE_LAYER=<layer type>", done.stderr)
             return
         self.assertEqual(done.returncode, 0, done.stderr)
-        candidates = [line for line in done.stdout.splitlines() if line.startswith("  lanes ")]
-        self.assertGreaterEqual(len(candidates), 24)
+        candidates = [line for line in done.stdout.splitlines() if line.startswith("  ")]
+        recurrent = [line for line in candidates if line.startswith("  lanes ")]
+        self.assertGreaterEqual(len(recurrent), 24)
         self.assertEqual(len(set(candidates)), len(candidates))
 
 

@@ -92,7 +92,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(self.run_report(), 0)
         self.assertEqual(
             self.line("| value gate"),
-            "| value gate, log, 8x2048x16x128, bfloat16, slow gates "
+            "| value gate, log, 8x2048x16x128, bfloat16, slow gates, recurrent form "
             "| 80.0 | 640 | 12.5 % | 2500 (registers) | 975 [1] |")
         self.assertEqual(self.line("[1]"), "[1] faster (v1).")
         self.assertEqual(
@@ -107,7 +107,8 @@ class ReportTest(unittest.TestCase):
         entry = make_entry("forward/value-linear/2x128x4x24/float32/slow/cold", 5, floor_us=0.1)
         self.record("a.json", make_context(), [entry])
         self.assertEqual(self.run_report(), 0)
-        self.assertIn("slow gates, one launch, cold L2 | 0.50 | 5.00 |", self.line("| value gate"))
+        self.assertIn("slow gates, recurrent form, one launch, cold L2 | 0.50 | 5.00 |",
+                      self.line("| value gate"))
 
     def test_the_newest_record_of_a_row_counts(self):
         later = make_context(date="2026-12-01T00:00:00Z", commit="def")
@@ -119,8 +120,8 @@ class ReportTest(unittest.TestCase):
         ])
         self.assertEqual(self.run_report(), 0)
         text = self.readme.read_text()
-        self.assertIn("slow gates | 80.0 | 500 |", text)
-        self.assertIn("fast gates | 80.0 | 650 |", text)
+        self.assertIn("slow gates, recurrent form | 80.0 | 500 |", text)
+        self.assertIn("fast gates, recurrent form | 80.0 | 650 |", text)
         self.assertIn("commit abc", text)
         self.assertIn("commit def", text)
 
@@ -175,17 +176,52 @@ class ReportTest(unittest.TestCase):
             "with resets")
         self.assertEqual(report.title("none/8x2048x16x128/bfloat16/none/stream"),
                          "no gate, 8x2048x16x128, bfloat16, launched one by one")
+        self.assertEqual(
+            report.title("value-log-gate32/1x32768x16x128-in-16-unequal/bfloat16/channel-resets/"
+                         "graph", "chunked"),
+            "value gate, log, float32 gate, 1x32768x16x128 in 16 unequal sequences, bfloat16, "
+            "with resets of single channels, chunked form")
+        self.assertEqual(report.title("value-linear/1x8192x64x128/bfloat16/signed/graph"),
+                         "value gate, linear, 1x8192x64x128, bfloat16, signed gates")
 
-    def test_a_row_may_name_its_form(self):
+    def test_rows_name_their_forms(self):
         self.record("a.json", make_context(), [
-            make_entry(f"forward/{PROBLEM}", 200),
+            make_entry(f"forward/{PROBLEM}/automatic", 200),
             make_entry(f"forward/{PROBLEM}/recurrent", 640),
+            make_entry(f"forward/{PROBLEM}/chunked", 210),
+            make_entry(f"forward/{PROBLEM}/chunked_split", 300),
             make_entry(f"baseline-shared/{PROBLEM}", 3000),
         ])
         self.assertEqual(self.run_report(), 0)
         text = self.readme.read_text()
-        self.assertIn("slow gates | 80.0 | 200 | 12.5 % | 3000 (shared) |", text)
-        self.assertIn("slow gates, recurrent form | 80.0 | 640 | 12.5 % | 3000 (shared) |", text)
+        for form, us in (("", 200), (", recurrent form", 640), (", chunked form", 210),
+                         (", chunked form, sequences split", 300)):
+            self.assertIn(f"slow gates{form} | 80.0 | {us} | 12.5 % | 3000 (shared) |", text)
+
+    def test_a_record_without_forms_is_of_the_recurrent_one(self):
+        later = make_context(date="2026-12-01T00:00:00Z")
+        other = PROBLEM.replace("slow", "fast")
+        self.record("a.json", make_context(), [
+            make_entry(f"forward/{PROBLEM}", 640),
+            make_entry(f"forward/{other}", 650),
+        ])
+        self.record("b.json", later, [make_entry(f"forward/{PROBLEM}/recurrent", 600),
+                                      make_entry(f"forward/{PROBLEM}/automatic", 200)])
+        self.assertEqual(self.run_report(), 0)
+        rows = [text for text in self.readme.read_text().splitlines()
+                if text.startswith("| value gate")]
+        self.assertEqual(len(rows), 3, rows)
+        self.assertIn("slow gates, recurrent form | 80.0 | 600 |", rows[0])
+        self.assertIn("fast gates, recurrent form | 80.0 | 650 |", rows[1])
+        self.assertIn("slow gates | 80.0 | 200 |", rows[2])
+
+    def test_crossovers_stay_in_the_records(self):
+        self.record("a.json", make_context(), [
+            make_entry(f"forward/{PROBLEM}/chunked", 200),
+            make_entry(f"crossover/{PROBLEM.replace('2048', '32')}/chunked", 7),
+        ])
+        self.assertEqual(self.run_report(), 0)
+        self.assertIn("8x2048x16x128", self.line("| value gate"))
 
     def test_a_name_that_cannot_be_read_is_refused(self):
         self.record("a.json", make_context(), [make_entry("forward/value-log/8x8x1x8", 640)])
@@ -194,7 +230,7 @@ class ReportTest(unittest.TestCase):
 
     # --- The chart. ---
 
-    def sweep_entries(self, shapes, us, form=""):
+    def sweep_entries(self, shapes, us, form="/automatic"):
         return [make_entry(f"forward/value-log/{shape}/bfloat16/slow/graph{form}", us)
                 for shape in shapes]
 
@@ -225,8 +261,8 @@ class ReportTest(unittest.TestCase):
         self.record("a.json", make_context(), [
             *self.sweep_entries(over_tokens + over_heads, 200),
             *self.sweep_entries(over_tokens, 1600, "/recurrent"),
-            make_entry("forward/value-log/1x2048x64x128/bfloat16/fast/graph", 3),
-            make_entry("forward/key-log/1x2048x64x128/bfloat16/slow/graph", 3),
+            make_entry("forward/value-log/1x2048x64x128/bfloat16/fast/graph/automatic", 3),
+            make_entry("forward/key-log/1x2048x64x128/bfloat16/slow/graph/automatic", 3),
         ])
         self.assertEqual(self.run_report(), 0)
         svg = self.read_chart()

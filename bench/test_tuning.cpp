@@ -8,9 +8,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace {
 
 using namespace gdr::bench;
+using gdr::ChunkedTuning;
 using gdr::RecurrentTraits;
 using gdr::RecurrentTuning;
 
@@ -69,6 +72,97 @@ TEST(Candidates, ARuleBrokenIsNotValid) {
   EXPECT_FALSE(valid_with(&RecurrentTuning::tokens_per_tile, 1024));
 }
 
+/// Whether a layer has enough candidates, all valid, and the shipped tunings among them.
+template <class Layer>
+void check_chunked_candidates() {
+  const ChunkedLayer layer = ChunkedForm::layer<Layer>;
+  const std::string name = std::to_string(layer.key_dim) + " " + std::to_string(layer.value_dim) +
+                           (layer.key_gate ? " key gate" : "");
+  constexpr auto& list = ChunkedForm::candidates<Layer>;
+  ChunkedTuning t = gdr::DefaultPolicy<Layer>::chunked;
+  EXPECT_TRUE(list.has(t)) << name;
+  EXPECT_TRUE(list.has(gdr::DefaultPolicy<Layer>::chunked_compact)) << name;
+  int valid = 0;
+  for (const int tokens : {16, 32, 64}) {
+    for (int prepare_warps = 1; prepare_warps <= 32; ++prepare_warps) {
+      for (int state_warps = 1; state_warps <= std::min(8, (layer.value_dim + 15) / 16);
+           ++state_warps) {
+        t.tokens = tokens;
+        t.prepare_warps = prepare_warps;
+        t.state_warps = state_warps;
+        valid += is_valid(t, layer);
+      }
+    }
+  }
+  EXPECT_GE(list.count, std::min(valid, min_candidates)) << name;
+  EXPECT_EQ(list.dropped, 0) << name;
+  for (int i = 0; i < list.count; ++i) {
+    EXPECT_TRUE(is_valid(list.items[i], layer)) << name;
+    for (int j = 0; j < i; ++j) EXPECT_FALSE(same(list.items[i], list.items[j])) << name;
+  }
+}
+
+template <class Element, template <class, class> class Gate>
+void check_extents() {
+  const auto check = [](auto dims) {
+    check_chunked_candidates<gdr::Recurrence<decltype(dims), Element, Gate<gdr::Log, Element>>>();
+  };
+  check(gdr::HeadDims<1, 1>{});
+  check(gdr::HeadDims<24, 24>{});
+  check(gdr::HeadDims<48, 160>{});
+  check(gdr::HeadDims<64, 64>{});
+  check(gdr::HeadDims<80, 8>{});
+  check(gdr::HeadDims<128, 128>{});
+  check(gdr::HeadDims<129, 33>{});
+  check(gdr::HeadDims<192, 96>{});
+  check(gdr::HeadDims<256, 256>{});
+}
+
+TEST(ChunkedCandidates, AreEnoughAndValidUnderTheValueGate) {
+  check_extents<float, gdr::ValueGate>();
+  check_extents<gdr::bfloat16, gdr::ValueGate>();
+}
+TEST(ChunkedCandidates, AreEnoughAndValidUnderTheKeyGate) {
+  check_extents<float, gdr::KeyGate>();
+  check_extents<gdr::bfloat16, gdr::KeyGate>();
+}
+TEST(ChunkedCandidates, AreEnoughAndValidUnderTheHeadGate) {
+  check_extents<float, gdr::HeadGate>();
+  check_extents<gdr::bfloat16, gdr::HeadGate>();
+}
+
+TEST(ChunkedCandidates, ARuleBrokenIsNotValid) {
+  const auto valid = [](int tokens, int prepare_warps, int state_warps, bool key_gate = false) {
+    ChunkedTuning t{};
+    t.tokens = tokens;
+    t.prepare_warps = prepare_warps;
+    t.state_warps = state_warps;
+    return is_valid(t, {128, 128, key_gate});
+  };
+  EXPECT_TRUE(valid(64, 8, 4));
+  EXPECT_TRUE(valid(64, 8, 4, true));
+  EXPECT_FALSE(valid(48, 8, 4));
+  EXPECT_FALSE(valid(64, 8, 0));
+  EXPECT_FALSE(valid(16, 1, 4));
+  EXPECT_FALSE(valid(64, 12, 8));  // fewer registers left than a state of 128 key channels takes
+  EXPECT_FALSE(valid(64, 12, 7));
+  EXPECT_FALSE(valid(64, 24, 5));  // too many threads
+  EXPECT_TRUE(valid(64, 4, 4));
+  EXPECT_FALSE(valid(64, 4, 4, true));  // a thread has one segment
+}
+
+TEST(ChunkedCandidates, TheDeltaRuleHasNone) {
+  using Layer = gdr::Recurrence<gdr::HeadDim<64>, float, gdr::ValueGate<>, gdr::DeltaRule<>>;
+  static_assert(ChunkedForm::candidates<Layer>.count == 0);
+}
+
+TEST(ChunkedCandidates, APolicyHasBothForms) {
+  using Layer = gdr::Recurrence<gdr::HeadDim<64>, float>;
+  using Policy = ChunkedForm::Policy<Layer, 3>;
+  EXPECT_TRUE(same(Policy::chunked, ChunkedForm::candidates<Layer>.items[3]));
+  EXPECT_TRUE(Policy::recurrent == gdr::DefaultPolicy<Layer>::recurrent);
+}
+
 TEST(Candidates, APolicyHasItsTuning) {
   using Layer = gdr::Recurrence<gdr::HeadDim<24>, float>;
   constexpr auto& list = RecurrentForm::candidates<Layer>;
@@ -77,8 +171,7 @@ TEST(Candidates, APolicyHasItsTuning) {
 }
 
 TEST(TuningText, IsCode) {
-  EXPECT_EQ(code_of(RecurrentForm::name, RecurrentForm::tuning_type,
-                    RecurrentForm::members(TunedPolicy::recurrent)),
+  EXPECT_EQ(code_of<RecurrentForm>(RecurrentForm::members(TunedPolicy::recurrent)),
             R"(struct TunedPolicy {
   static constexpr gdr::RecurrentTuning recurrent = {
       8,  // lanes
@@ -94,9 +187,24 @@ TEST(TuningText, IsCode) {
 )");
 }
 
+TEST(TuningText, TakesTheOtherFormFromItsBase) {
+  EXPECT_EQ(
+      code_of<ChunkedForm>(ChunkedForm::members({32, 8, 4, 227}), "gdr::DefaultPolicy<Layer>"),
+      R"(struct TunedPolicy : gdr::DefaultPolicy<Layer> {
+  static constexpr gdr::ChunkedTuning chunked = {
+      32,  // tokens
+      8,  // prepare_warps
+      4,  // state_warps
+      227,  // shared_kib
+  };
+};
+)");
+}
+
 TEST(TuningText, IsJsonWithEveryMember) {
   const TuningMembers members = RecurrentForm::members(TunedPolicy::recurrent);
   EXPECT_EQ(members.size() * sizeof(int), sizeof(RecurrentTuning));
+  EXPECT_EQ(ChunkedForm::members({}).size() * sizeof(int), sizeof(ChunkedTuning));
   const Json json = Json::parse(json_of(members));
   EXPECT_EQ(json["lanes"].number(), 8);
   EXPECT_EQ(json["blocks_per_sm"].number(), 3);

@@ -9,6 +9,8 @@
 #include "bench/support/tune_layer.cuh"
 #include "bench/support/verify.cuh"
 
+#include <gdr/dispatch/form.hpp>
+
 #include <cmath>
 #include <fstream>
 #include <iostream>
@@ -28,6 +30,7 @@ struct Outcome {
 /// One form on one shape.
 struct Sweep {
   TuneShape shape;
+  Algorithm algorithm = Algorithm::automatic;
   Gates gates = Gates::slow;
   std::vector<Outcome> outcomes;  // one for each candidate
   int best = -1;                  // none was timed
@@ -38,20 +41,29 @@ struct Sweep {
   double gain() const { return 1 - best_us / default_us; }
 };
 
-/// What is the same in all sweeps of a form.
-struct FormName {
-  const char* member;  // of a policy
-  const char* tuning_type;
-};
-
 constexpr Gates tune_gates() {
   using Function = TuneLayer::GateFunction;
   if (TuneLayer::Gate::axis == GateAxis::none) return Gates::none;
   return stdx::is_same<Function, TuneLayer::Space>::value ? Gates::slow : Gates::logits;
 }
 
-Problem problem_of(const TuneShape& shape, int64_t l2_bytes) {
+/// The chunked form cuts sequences where automatic would cut them, given a workspace.
+Algorithm algorithm_for(const TuneShape& shape, Algorithm form) {
+  gdr::detail::FormProblem problem;
+  problem.sequences = shape.sequences > 0 ? shape.sequences : shape.batch;
+  problem.tokens = shape.batch * shape.seq_len;
+  problem.heads = shape.heads;
+  problem.key_dim = TuneLayer::key_dim;
+  problem.value_dim = TuneLayer::value_dim;
+  problem.has_workspace = true;
+  const Algorithm automatic = gdr::detail::choose_form(problem);
+  const bool cuts = form == Algorithm::chunked && automatic == Algorithm::chunked_split;
+  return cuts ? automatic : form;
+}
+
+Problem problem_of(const TuneShape& shape, Algorithm algorithm, int64_t l2_bytes) {
   Problem problem;
+  problem.algorithm = algorithm;
   problem.batch = shape.batch;
   problem.seq_len = shape.seq_len;
   problem.heads = shape.heads;
@@ -71,13 +83,10 @@ class Bench {
  public:
   Bench(const Session& session, const TuneShape& shape, Algorithm algorithm)
       : session_(session),
-        problem_(problem_of(shape, session.device.l2_bytes)),
+        problem_(problem_of(shape, algorithm, session.device.l2_bytes)),
         work_(session, problem_),
         expected_(expected_outputs(work_)) {
-    for (int i = 0; i < work_.copies(); ++i) {
-      args_.push_back(work_.args(i));
-      args_.back().algorithm = algorithm;
-    }
+    for (int i = 0; i < work_.copies(); ++i) args_.push_back(work_.args(i));
     workspace_ = DeviceArray<unsigned char>(workspace_size<TuneLayer>(args_[0]));
     for (ForwardArgs<TuneLayer>& args : args_) {
       args.workspace = workspace_.data();
@@ -139,9 +148,10 @@ Sweep sweep(const Session& session, const TuneShape& shape, Algorithm algorithm,
 
   Sweep sweep;
   sweep.shape = shape;
+  sweep.algorithm = algorithm;
   sweep.gates = bench.problem().gates;
   const Status status = can_forward<TuneLayer, DefaultPolicy<TuneLayer>>(bench.args());
-  if (!status.ok()) {  // the layer has no such form
+  if (!status.ok()) {
     sweep.outcomes.resize(candidates.size());
     for (Outcome& outcome : sweep.outcomes) outcome.refused = status.message;
     return sweep;
@@ -164,8 +174,17 @@ Sweep sweep(const Session& session, const TuneShape& shape, Algorithm algorithm,
   return sweep;
 }
 
-void print(const Sweep& sweep, const FormName& form, const std::vector<Candidate>& candidates) {
-  std::printf("\n%s form, %s, %s gates\n", form.member, sweep.shape.text().c_str(),
+/// The winner as a policy.
+template <class Form>
+void print_code(const TuningMembers& members) {
+  const std::string base =
+      Form::is_whole_policy ? "" : "gdr::DefaultPolicy<" + std::string(tuned_layer()) + ">";
+  std::printf("%s", code_of<Form>(members, base).c_str());
+}
+
+template <class Form>
+void print(const Sweep& sweep, const std::vector<Candidate>& candidates) {
+  std::printf("\n%s form, %s, %s gates\n", name_of(sweep.algorithm), sweep.shape.text().c_str(),
               name_of(sweep.gates));
   for (size_t i = 0; i < candidates.size(); ++i) {
     const Outcome& outcome = sweep.outcomes[i];
@@ -185,9 +204,7 @@ void print(const Sweep& sweep, const FormName& form, const std::vector<Candidate
   std::printf("default %.2f us, best %.2f us, gain %.1f %%\n", sweep.default_us, sweep.best_us,
               100 * sweep.gain());
   if (sweep.gain() <= 0) std::printf("the shipped tuning is as good: keep it\n");
-  std::printf("%s", code_of(form.member, form.tuning_type,
-                            candidates[static_cast<size_t>(sweep.best)].members)
-                        .c_str());
+  print_code<Form>(candidates[static_cast<size_t>(sweep.best)].members);
 }
 
 /// The candidate whose time relative to each shape's default is least, as a geometric mean; -1
@@ -210,20 +227,20 @@ int best_of_all(const std::vector<Sweep>& sweeps, size_t candidates) {
   return best;
 }
 
-void print_best_of_all(const std::vector<Sweep>& sweeps, const FormName& form,
-                       const std::vector<Candidate>& candidates) {
+template <class Form>
+void print_best_of_all(const std::vector<Sweep>& sweeps, const std::vector<Candidate>& candidates) {
   const int best = best_of_all(sweeps, candidates.size());
   if (best < 0) {
-    std::printf("\nno candidate of the %s form runs on all shapes\n", form.member);
+    std::printf("\nno candidate of the %s form runs on all shapes\n", Form::name);
     return;
   }
   const auto index = static_cast<size_t>(best);
-  std::printf("\n%s form, best over all shapes\n", form.member);
+  std::printf("\n%s form, best over all shapes\n", Form::name);
   for (const Sweep& sweep : sweeps) {
     std::printf("  %s: default %.2f us, this one %.2f us\n", sweep.shape.text().c_str(),
                 sweep.default_us, sweep.outcomes[index].timing.median_us);
   }
-  std::printf("%s", code_of(form.member, form.tuning_type, candidates[index].members).c_str());
+  print_code<Form>(candidates[index].members);
 }
 
 std::string outcome_json(const Outcome& outcome, const Candidate& candidate) {
@@ -241,9 +258,10 @@ std::string outcome_json(const Outcome& outcome, const Candidate& candidate) {
   return text + "}";
 }
 
-std::string sweep_json(const Sweep& sweep, const FormName& form,
+std::string sweep_json(const Sweep& sweep, const char* form,
                        const std::vector<Candidate>& candidates) {
-  std::string text = "    {\n      \"form\": " + quoted(form.member) +
+  std::string text = "    {\n      \"form\": " + quoted(form) +
+                     ",\n      \"algorithm\": " + quoted(name_of(sweep.algorithm)) +
                      ",\n      \"shape\": " + quoted(sweep.shape.text()) +
                      ",\n      \"gates\": " + quoted(name_of(sweep.gates));
   if (sweep.best >= 0) {
@@ -272,17 +290,21 @@ using Parts = std::make_integer_sequence<int, GDR_BENCH_TUNE_PARTS>;
 template <class Form>
 void tune_form(const Session& session, const std::vector<TuneShape>& shapes, Result& result) {
   const std::vector<Candidate> candidates = all_candidates<Form>(Parts{});
-  const FormName name{Form::name, Form::tuning_type};
+  if (candidates.empty()) {
+    std::printf("\nthe layer has no %s form\n", Form::name);
+    return;
+  }
   std::vector<Sweep> sweeps;
   for (const TuneShape& shape : shapes) {
-    sweeps.push_back(sweep(session, shape, Form::algorithm, candidates));
-    print(sweeps.back(), name, candidates);
-    result.sweeps.push_back(sweep_json(sweeps.back(), name, candidates));
+    const Algorithm algorithm = algorithm_for(shape, Form::algorithm);
+    sweeps.push_back(sweep(session, shape, algorithm, candidates));
+    print<Form>(sweeps.back(), candidates);
+    result.sweeps.push_back(sweep_json(sweeps.back(), Form::name, candidates));
     for (const Outcome& outcome : sweeps.back().outcomes) {
       result.all_right = result.all_right && outcome.failed.empty();
     }
   }
-  if (sweeps.size() > 1) print_best_of_all(sweeps, name, candidates);
+  if (sweeps.size() > 1) print_best_of_all<Form>(sweeps, candidates);
 }
 
 template <class Form>
@@ -310,12 +332,14 @@ const char* tuned_layer() { return tune_layer_name; }
 void list_candidates(std::ostream& out) {
   out << tuned_layer() << "\n";
   list_form<RecurrentForm>(out);
+  list_form<ChunkedForm>(out);
 }
 
 bool tune(const Session& session, const TuneOptions& options) {
   std::printf("%s\n", tuned_layer());
   Result result;
   tune_form<RecurrentForm>(session, options.shapes, result);
+  tune_form<ChunkedForm>(session, options.shapes, result);
   if (!options.path.empty()) write_file(options.path, session, result.sweeps);
   return result.all_right;
 }

@@ -12,7 +12,6 @@ using Form = GDR_BENCH_TUNE_FORM;
 
 constexpr auto& list = Form::candidates<TuneLayer>;
 static_assert(list.dropped == 0, "max_candidates holds every candidate");
-static_assert(list.count >= min_candidates);
 
 template <int Index>
 void add(std::vector<Candidate>& candidates) {

@@ -34,18 +34,25 @@ struct Record {
   }
 };
 
-/// The name without what Google Benchmark appends to it: "manual_time", "iterations:1" and such.
+inline bool is_form(const std::string& part) {
+  return part == "automatic" || part == "recurrent" || part == "chunked" || part == "chunked_split";
+}
+
+/// The name without what Google Benchmark appends to it: "manual_time", "iterations:1" and such. A
+/// row of the library without a form, as recorded while there was one alone, gets that one's.
 inline std::string row_name(const std::string& run_name) {
   std::string name;
+  bool has_form = run_name.rfind("forward/", 0) != 0;
   for (size_t begin = 0; begin <= run_name.size();) {
     const size_t end = std::min(run_name.find('/', begin), run_name.size());
     const std::string part = run_name.substr(begin, end - begin);
     if (part != "manual_time" && part.find(':') == std::string::npos) {
       name += (name.empty() ? "" : "/") + part;
+      has_form = has_form || is_form(part);
     }
     begin = end + 1;
   }
-  return name;
+  return has_form ? name : name + "/recurrent";
 }
 
 /// A file that --benchmark_out wrote. Failed rows are left out; of a repeated one the median

@@ -37,29 +37,38 @@ Measurement measure(const Session& session, const Problem& problem, const Forwar
   return measurement;
 }
 
-/// "2x128x4x24/float32/slow/graph": B x T x H x K, or x K x V where they differ.
+/// "2x128x4x24/float32/slow/graph": B x T x H x K, or x K x V where they differ. A row of the
+/// library has the form after it, see add_forward.
 template <class Layer>
 std::string problem_name(const Problem& problem) {
   std::string name = std::to_string(problem.batch) + "x" + std::to_string(problem.seq_len) + "x" +
                      std::to_string(problem.heads) + "x" + std::to_string(Layer::key_dim);
   if (Layer::key_dim != Layer::value_dim) name += "x" + std::to_string(Layer::value_dim);
-  if (problem.sequences > 0) name += "-in-" + std::to_string(problem.sequences);
+  if (!problem.lengths.empty()) {
+    name += "-in-" + std::to_string(problem.lengths.size()) + "-unequal";
+  } else if (problem.sequences > 0) {
+    name += "-in-" + std::to_string(problem.sequences);
+  }
   name += Layer::element_type == DataType::float32   ? "/float32"
           : Layer::element_type == DataType::float16 ? "/float16"
                                                      : "/bfloat16";
   return name + "/" + name_of(problem.gates) + "/" + name_of(problem.method);
 }
 
-/// `layer` names the gate and the rule in the row's name.
+/// `layer` names the gate and the rule in the row's name. Rows of the group `forward` are what the
+/// README shows.
 template <class Layer>
-void add_forward(Rows& rows, const std::string& layer, const Problem& problem) {
+void add_forward(Rows& rows, const std::string& layer, const Problem& problem,
+                 const std::string& group = "forward") {
   const auto run = [problem](const Session& session) {
     const auto call = [](const ForwardArgs<Layer>& args, cudaStream_t stream) {
       return gdr::forward<Layer>(args, stream);
     };
     return measure<Layer>(session, problem, call);
   };
-  rows.push_back({"forward/" + layer + "/" + problem_name<Layer>(problem), run});
+  rows.push_back(
+      {group + "/" + layer + "/" + problem_name<Layer>(problem) + "/" + name_of(problem.algorithm),
+       run});
 }
 
 template <class Layer, StateIn state_in>
@@ -72,6 +81,29 @@ void add_baseline(Rows& rows, const std::string& layer, const Problem& problem) 
     return measure<Layer>(session, problem, call);
   };
   rows.push_back({group + layer + "/" + problem_name<Layer>(problem), run});
+}
+
+/// The chunked form on B x T x H, the sequences whole.
+inline Problem chunked_problem(int64_t batch, int64_t seq_len, int64_t heads) {
+  Problem problem;
+  problem.batch = batch;
+  problem.seq_len = seq_len;
+  problem.heads = heads;
+  problem.algorithm = Algorithm::chunked;
+  return problem;
+}
+
+/// Both forms and the automatic choice over lengths where the faster one changes.
+template <class Layer>
+void add_crossover(Rows& rows, const std::string& layer) {
+  for (const int64_t seq_len : {16, 32, 64, 128, 256}) {
+    Problem problem = chunked_problem(8, seq_len, 16);
+    for (const Algorithm algorithm :
+         {Algorithm::recurrent, Algorithm::chunked, Algorithm::automatic}) {
+      problem.algorithm = algorithm;
+      add_forward<Layer>(rows, layer, problem, "crossover");
+    }
+  }
 }
 
 }  // namespace gdr::bench

@@ -29,7 +29,8 @@ struct Measurement {
   double error = 0;   // of the verified output, relative to the float64 reference in 2-norms
 };
 
-/// Names read group/layer/shape/type/gates/method; the report script takes them apart.
+/// Names read group/layer/shape/type/gates/method, and the library's rows end in the form; the
+/// report script takes them apart.
 struct Row {
   std::string name;
   std::function<Measurement(const Session&)> run;  // throws where the output is wrong or CUDA fails
@@ -42,5 +43,13 @@ void add_value_gate_rows(Rows& rows);
 void add_delta_rule_rows(Rows& rows);
 void add_gate_function_rows(Rows& rows);
 void add_gate_axis_rows(Rows& rows);
+void add_chunked_value_rows(Rows& rows);
+void add_chunked_value_64_rows(Rows& rows);
+void add_chunked_gate_type_rows(Rows& rows);
+void add_chunked_key_rows(Rows& rows);
+void add_chunked_head_rows(Rows& rows);
+void add_chunked_float32_rows(Rows& rows);
+void add_crossover_float32_rows(Rows& rows);
+void add_chunked_extent_rows(Rows& rows);  // where GDR_BENCH_ALL_EXTENTS is on
 
 }  // namespace gdr::bench

@@ -61,10 +61,11 @@ inline std::string json_of(const TuningMembers& members) {
   return "{" + text + "}";
 }
 
-/// A policy as C++: `member` is the form's in a policy, `type` its tuning's.
-inline std::string code_of(const char* member, const char* type, const TuningMembers& members) {
-  std::string text =
-      "struct TunedPolicy {\n  static constexpr " + std::string(type) + " " + member + " = {\n";
+/// A policy as C++. `base`: what it takes its other members from, "" for none.
+template <class Form>
+std::string code_of(const TuningMembers& members, const std::string& base = "") {
+  std::string text = "struct TunedPolicy" + (base.empty() ? "" : " : " + base) +
+                     " {\n  static constexpr " + Form::tuning_type + " " + Form::name + " = {\n";
   for (const auto& [name, value] : members) {
     text += "      " + std::to_string(value) + ",  // " + name + "\n";
   }

@@ -19,8 +19,10 @@ enum class Gates {
   fast,    // about -0.7
   mixed,   // from -1 to 0
   resets,  // slow, and one row in 64 is reset: factor 0, logarithm -inf
-  logits,  // arguments of a gate function, 2 to 6
-  none,    // the layer has no gate
+  channel_resets,  // slow, and one channel in eight is reset at one token in 64, each at its own
+  signs,           // factors from -1 to 1, for linear space
+  logits,          // arguments of a gate function, 2 to 6
+  none,            // the layer has no gate
 };
 
 inline const char* name_of(Gates gates) {
@@ -33,10 +35,28 @@ inline const char* name_of(Gates gates) {
       return "mixed";
     case Gates::resets:
       return "resets";
+    case Gates::channel_resets:
+      return "channel-resets";
+    case Gates::signs:
+      return "signed";
     case Gates::logits:
       return "logits";
     case Gates::none:
       return "none";
+  }
+  return "";
+}
+
+inline const char* name_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::automatic:
+      return "automatic";
+    case Algorithm::recurrent:
+      return "recurrent";
+    case Algorithm::chunked:
+      return "chunked";
+    case Algorithm::chunked_split:
+      return "chunked_split";
   }
   return "";
 }
@@ -47,8 +67,24 @@ struct Problem {
   int64_t heads = 0;
   Gates gates = Gates::slow;
   Method method = Method::graph;
+  Algorithm algorithm = Algorithm::recurrent;
   bool resident = false;  // every launch uses the same tensors, which then stay in the L2
   int64_t sequences = 0;  // > 0: cu_seqlens cuts the one batch row into so many equal sequences
+  std::vector<int64_t> lengths;  // not empty: into these instead, which add up to seq_len
+
+  bool has_offsets() const { return sequences > 0 || !lengths.empty(); }
+
+  /// First tokens of the sequences, counted over all batch rows, and their sum.
+  std::vector<int64_t> offsets() const {
+    std::vector<int64_t> each = lengths;
+    if (each.empty()) {
+      const int64_t count = sequences > 0 ? sequences : batch;
+      each.assign(static_cast<size_t>(count), batch * seq_len / count);
+    }
+    std::vector<int64_t> offsets = {0};
+    for (const int64_t length : each) offsets.push_back(offsets.back() + length);
+    return offsets;
+  }
 };
 
 /// The parameters of a gate function, for the device and, for one head alone, for the host.
@@ -61,26 +97,36 @@ struct GateParameters {
 };
 
 struct GateValue {
-  UniformValue logarithm;
-  bool resets = false;
-  bool exponential = false;  // store the factor rather than its logarithm
+  UniformValue value;
+  Gates gates;
+  bool exponential = false;  // the value is a logarithm, and its factor is stored
   int64_t channels = 1;
 
-  GateValue(uint64_t seed, Gates gates, bool linear, int64_t row_channels)
-      : logarithm{seed, -0.00125f, -0.00075f},
-        resets(gates == Gates::resets),
-        exponential(linear && gates != Gates::logits),
+  GateValue(uint64_t seed, Gates kind, bool linear, int64_t row_channels)
+      : value{seed, -0.00125f, -0.00075f},
+        gates(kind),
+        exponential(linear && kind != Gates::logits && kind != Gates::signs),
         channels(row_channels) {
-    if (gates == Gates::fast) logarithm = {seed, -0.875f, -0.525f};
-    if (gates == Gates::mixed) logarithm = {seed, -1.0f, 0.0f};
-    if (gates == Gates::logits) logarithm = {seed, 2.0f, 6.0f};
-    if ((gates == Gates::slow || resets) && linear) logarithm = {seed, -0.006f, -0.002f};
+    if (linear) value = {seed, -0.006f, -0.002f};
+    if (gates == Gates::fast) value = {seed, -0.875f, -0.525f};
+    if (gates == Gates::mixed) value = {seed, -1.0f, 0.0f};
+    if (gates == Gates::logits) value = {seed, 2.0f, 6.0f};
+    if (gates == Gates::signs) value = {seed, -1.0f, 1.0f};
   }
   __device__ float operator()(int64_t i) const {
-    if (resets && random_bits(~logarithm.seed, static_cast<uint64_t>(i / channels)) % 64 == 0) {
-      return exponential ? 0.0f : -INFINITY;
+    if (is_reset(i)) return exponential ? 0.0f : -INFINITY;
+    return exponential ? expf(value(i)) : value(i);
+  }
+
+ private:
+  __device__ bool is_reset(int64_t i) const {
+    int64_t place = i;  // that is reset together
+    if (gates == Gates::resets) {
+      place = i / channels;
+    } else if (gates != Gates::channel_resets || i % channels % 8 != 0) {
+      return false;
     }
-    return exponential ? expf(logarithm(i)) : logarithm(i);
+    return random_bits(~value.seed, static_cast<uint64_t>(place)) % 64 == 0;
   }
 };
 
@@ -131,12 +177,9 @@ class Workload {
         problem.resident ? 0 : 1 + (2 * session.device.l2_bytes - 1) / sets_[0].bytes();
     for (int64_t i = 0; i < others; ++i) add_set(session.stream.get());
 
-    if (problem.sequences > 0) {
-      std::vector<int32_t> offsets;
-      for (int64_t n = 0; n <= problem.sequences; ++n) {
-        offsets.push_back(static_cast<int32_t>(n * problem.seq_len / problem.sequences));
-      }
-      cu_seqlens_ = DeviceArray<int32_t>(offsets);
+    if (problem.has_offsets()) {
+      const std::vector<int64_t> offsets = problem.offsets();
+      cu_seqlens_ = DeviceArray<int32_t>(std::vector<int32_t>(offsets.begin(), offsets.end()));
     }
     check(cudaStreamSynchronize(session.stream.get()), "filling the tensors");
   }
@@ -170,7 +213,8 @@ class Workload {
     if (Layer::Rule::uses_beta) args.beta = tensors.beta.data();
     args.o = tensors.o.data();
     args.gate_function = parameters_.on_device();
-    if (problem_.sequences > 0) args.cu_seqlens = {cu_seqlens_.data(), problem_.sequences};
+    if (problem_.has_offsets()) args.cu_seqlens = {cu_seqlens_.data(), cu_seqlens_.count() - 1};
+    args.algorithm = problem_.algorithm;
     return args;
   }
 

@@ -86,7 +86,9 @@ TEST_P(ChunkedGates, G6TinyAndDenormalGates) {
 }
 
 TEST_P(ChunkedGates, G6DenormalGateOnALargeState) {
-  using Wide = LayerList<ValueFloat, ValueBfloat, KeyFloat, KeyBfloat>;
+  // Under a key gate the factor meets q, not the state, and a denormal one has few bits: contracts.md
+  // says so.
+  using Wide = LayerList<ValueFloat, ValueBfloat>;
   gate_cases::denormal_gate_on_a_large_state(Wide{}, GetParam());
 }
 

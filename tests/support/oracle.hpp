@@ -171,8 +171,9 @@ struct Scope {
   bool whole_tensor = true;
 };
 
-/// The chunked forms round what they multiply: of few channels or few numbers one rounding may
-/// decide a whole tensor, and only rows and columns are judged.
+/// The chunked forms round what they multiply, a score of two tokens among it: of few channels, few
+/// numbers or few rows (each of a short sequence is a score times a value) one rounding may decide a
+/// whole tensor, and only rows and columns are judged.
 inline Scope scope_of(const ProblemData& data) {
   const Shape& shape = data.spec.shape;
   std::int64_t tokens = 0;
@@ -182,7 +183,8 @@ inline Scope scope_of(const ProblemData& data) {
   Scope scope;
   scope.whole_tensor =
       form_of(data.spec.algorithm) == Form::recurrent ||
-      (shape.key_dim >= 8 && tokens * per_token >= 64 && data.sequences() * per_token >= 8);
+      (shape.key_dim >= 8 && tokens * per_token >= 64 && data.sequences() * per_token >= 8 &&
+       tokens * shape.heads >= 16);
   return scope;
 }
 

@@ -270,8 +270,8 @@ class ChunkPreparer {
     }
     return v;
   }
-  /// Value gates of 16 channels and some blocks of tokens, as factors.
-  template <int Blocks>
+  /// Value gates of 16 channels and some blocks of tokens, as factors or, `AsLogs`, their logarithms.
+  template <bool AsLogs, int Blocks>
   GDR_DEVICE void load_gates(int n, int c, int first_block, Accumulator (&a)[Blocks]) const {
     const int first = first_column_ + 16 * c + group();
     const int last = span_.value_dim - 1;
@@ -280,14 +280,16 @@ class ChunkPreparer {
 #pragma unroll
     for (int i = 0; i < Blocks; ++i) {
       a[i] = load_by_channel(storage_.scratch.gate[n % Extents::value_stages], first_block + i, c);
-      for_each_token(a[i], 0, [&](float& x, int, int m8) { x = factor(x, channel[m8]); });
+      for_each_token(a[i], 0, [&](float& x, int, int m8) {
+        x = AsLogs ? span_.gate_function(x, span_.head, channel[m8]) : factor(x, channel[m8]);
+      });
     }
     const int valid = valid_tokens(n);
     if (GDR_LIKELY(valid == tokens && first_column_ + 16 * c + 16 <= span_.value_dim)) return;
 #pragma unroll
     for (int i = 0; i < Blocks; ++i) {
       for_each_token(a[i], first_block + i, [&](float& x, int t, int m8) {
-        if (t >= valid || first + 8 * m8 > last) x = 1.0f;
+        if (t >= valid || first + 8 * m8 > last) x = AsLogs ? 0.0f : 1.0f;
       });
     }
   }
@@ -384,11 +386,18 @@ class ChunkPreparer {
   GDR_DEVICE bool weigh(int n, const Item& item, WeightedValues& weighted) {
     Accumulator(&product)[half_blocks] = weighted.products;  // first the gates
     load_due(n, item, weighted.due);
-    load_gates(n, item.group, item.first_block(), product);
+    load_gates<by_logs>(n, item.group, item.first_block(), product);
     if (item.second_half) {
       multiply_up_to<true>(product, weighted.whole);
     } else if constexpr (halves == 2) {
       multiply_up_to<false>(product, weighted.whole);
+    }
+    if constexpr (by_logs) {
+#pragma unroll
+      for (int i = 0; i < half_blocks; ++i) {
+        for_each_token(product[i], 0, [](float& x, int, int) { x = expf(x); });
+      }
+      for (float& whole : weighted.whole) whole = expf(whole);
     }
     DivisionRange range;
     range.add(weighted.whole[0]);
@@ -425,6 +434,11 @@ class ChunkPreparer {
     return range.holds();
   }
 
+  /// Float32 products are the exponentials of sums: a product of rounded factors would drift, as a
+  /// constant gate is rounded the same way at every token (1.6e-5 at log -0.001, 1024 tokens).
+  static constexpr bool by_logs = compensated_decay<Layer>;
+  static GDR_DEVICE float combine(float x, float y) { return by_logs ? x + y : x * y; }
+
   /// Gates to products: of the tokens after one up to the half's end, or, `Forward`, from the half's
   /// start up to and with a token.
   template <bool Forward>
@@ -432,21 +446,21 @@ class ChunkPreparer {
     constexpr int eights = 2 * half_blocks;
 #pragma unroll
     for (int m8 = 0; m8 < 2; ++m8) {
-      float base = 1.0f;
+      float base = by_logs ? 0.0f : 1.0f;
 #pragma unroll
       for (int i = 0; i < eights; ++i) {
         const int eight = Forward ? i : eights - 1 - i;
         float* const pair = &product[eight / 2].c[eight % 2][2 * m8];
-        const QuadProducts quad(pair[0] * pair[1], place());
+        const QuadProducts quad(combine(pair[0], pair[1]), place());
         if (Forward) {
-          pair[0] *= base * quad.before;
-          pair[1] *= pair[0];
+          pair[0] = combine(pair[0], combine(base, quad.before));
+          pair[1] = combine(pair[1], pair[0]);
         } else {
           const float second = pair[1];
-          pair[1] = base * quad.after;
-          pair[0] = pair[1] * second;
+          pair[1] = combine(base, quad.after);
+          pair[0] = combine(pair[1], second);
         }
-        base *= quad.all;
+        base = combine(base, quad.all);
       }
       whole[m8] = base;
     }
@@ -473,7 +487,7 @@ class ChunkPreparer {
     for (int i = 0; i < half_blocks; ++i) {
       const int b = item.first_block() + i;
       Accumulator gates[1];
-      load_gates(n, item.group, b, gates);
+      load_gates<false>(n, item.group, b, gates);
       prepared.values[item.group].store(b, lane_, Operands::to_a(load_values(n, item.group, b)));
       prepared.factors.products[item.group].store(b, lane_, gates[0]);
     }
@@ -484,7 +498,7 @@ class ChunkPreparer {
 #pragma unroll 1
     for (int i = 0; i < half_blocks; ++i) {
       Accumulator gates[1];
-      load_gates(n, item.group, item.first_block() + i, gates);
+      load_gates<false>(n, item.group, item.first_block() + i, gates);
 #pragma unroll 1
       for (int lane = 0; lane < 4; ++lane) {  // of the four lanes that have the channels' gates
         for_each_token(gates[0], 0, [&](float& x, int, int m8) {
@@ -525,12 +539,13 @@ class ChunkPreparer {
     float all;
 
     GDR_DEVICE QuadProducts(float x, int place) {
+      constexpr float one = by_logs ? 0.0f : 1.0f;
       const float neighbour = __shfl_xor_sync(full_warp, x, 1);
-      const float two = x * neighbour;
+      const float two = combine(x, neighbour);
       const float other_two = __shfl_xor_sync(full_warp, two, 2);
-      before = (place & 1 ? neighbour : 1.0f) * (place & 2 ? other_two : 1.0f);
-      after = (place & 1 ? 1.0f : neighbour) * (place & 2 ? 1.0f : other_two);
-      all = place & 2 ? other_two * two : two * other_two;
+      before = combine(place & 1 ? neighbour : one, place & 2 ? other_two : one);
+      after = combine(place & 1 ? one : neighbour, place & 2 ? one : other_two);
+      all = place & 2 ? combine(other_two, two) : combine(two, other_two);
     }
   };
 

@@ -31,9 +31,9 @@ GDR_DEVICE void publish_to_async_proxy() {
 /// Every warpgroup of a block goes through this once.
 template <int Start, int Registers>
 GDR_DEVICE void move_registers() {
-  if constexpr (Registers < Start) {
+  if constexpr (Registers <= Start) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
-  } else if constexpr (Registers > Start) {
+  } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
   }
 }

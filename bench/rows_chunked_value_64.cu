@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The chunked form under the value gate, bfloat16, D 64, and where the forms cross.
+
+#include "bench/support/forward_row.cuh"
+
+namespace gdr::bench {
+
+void add_chunked_value_64_rows(Rows& rows) {
+  using Linear64 = Recurrence<HeadDim<64>, __nv_bfloat16, ValueGate<Linear>>;
+  using Log64 = Recurrence<HeadDim<64>, __nv_bfloat16, ValueGate<Log>>;
+  const Problem problem = chunked_problem(8, 4096, 32);
+  add_forward<Linear64>(rows, "value-linear", problem);
+  add_forward<Log64>(rows, "value-log", problem);
+  add_crossover<Log64>(rows, "value-log");
+}
+
+}  // namespace gdr::bench
