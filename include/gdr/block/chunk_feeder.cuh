@@ -43,132 +43,141 @@ class ChunkFeeder {
         warp_(warp),
         lane_(lane) {}
 
-  /// Loads every chunk: chunk n is there when next_turn has been called n + 1 times.
+  /// Loads every chunk: chunk n is there when next_turn has been called n + 1 times. In turn t, q and
+  /// k of chunk t + key_ahead and v and gate of t + value_ahead are asked for, and t + 2 waited for.
   template <class NextTurn>
   GDR_DEVICE void run(int chunks, NextTurn&& next_turn) const {
-    const int value_channels = span_.value_dim - first_column_;
-    const ChunkMaps* const maps = source_.maps;
-    constexpr int key_ahead = Extents::key_stages - 1;  // a stage is read until the state's turn
-    constexpr int value_ahead = Extents::value_stages;
-    if (warp_ == 0) {
-      if (span_.only_state) return rest(chunks, next_turn);
-      feed<key_ahead, Element>(storage_.q, {span_.q, span_.key_dim, 0, source_.key_head},
-                               maps == nullptr ? nullptr : &maps->q, chunks, next_turn);
-    } else if (warp_ == 1) {
-      feed<key_ahead, Element>(storage_.k, {span_.k, span_.key_dim, 0, source_.key_head},
-                               maps == nullptr ? nullptr : &maps->k, chunks, next_turn);
-    } else if (warp_ == 2) {
-      feed<value_ahead, Element>(storage_.v, {span_.v, value_channels, first_column_, span_.head},
-                                 maps == nullptr ? nullptr : &maps->v, chunks, next_turn);
-    } else if constexpr (axis == GateAxis::value) {
-      feed<value_ahead, GateElement>(storage_.scratch.gate,
-                                     {span_.gate, value_channels, first_column_, span_.head},
-                                     maps == nullptr ? nullptr : &maps->gate, chunks, next_turn);
-    } else if constexpr (axis == GateAxis::key) {
-      feed<value_ahead, GateElement>(storage_.scratch.gate,
-                                     {span_.gate, span_.key_dim, 0, span_.head},
-                                     maps == nullptr ? nullptr : &maps->gate, chunks, next_turn);
-    } else if constexpr (axis == GateAxis::head) {
-      make_head_gates(chunks, next_turn);
-    } else {
-      rest(chunks, next_turn);
+    const bool leads = source_.maps != nullptr && warp_ == 0 && lane_ == 0;
+    if (leads) {
+      for (uint64_t& arrival : storage_.arrivals) init_arrival(arrival);
     }
-  }
-
- private:
-  /// A tensor's rows, and where in its boxes they lie.
-  template <class T>
-  struct Source {
-    Rows<const T> rows;
-    int channels;  // that exist from first_channel on
-    int first_channel;
-    int head;
-  };
-
-  GDR_DEVICE int valid_tokens(int n) const {
-    const int64_t left = span_.length - int64_t{n} * tokens;
-    return left < tokens ? static_cast<int>(left) : tokens;
-  }
-
-  template <class NextTurn>
-  GDR_DEVICE void rest(int chunks, NextTurn& next_turn) const {
-    for (int turn = -2; turn < chunks; ++turn) next_turn();
-  }
-
-  /// In turn t, chunk t + Ahead is asked for, and chunk t + 2 waited for.
-  template <int Ahead, class T, class Tile, int Stages, class NextTurn>
-  GDR_DEVICE void feed(Tile (&tiles)[Stages], const Source<T>& source, const TensorMap* map,
-                       int chunks, NextTurn& next_turn) const {
-    uint64_t(&arrivals)[4] = storage_.arrivals[warp_];
-    const bool leads = lane_ == 0;
-    if (map != nullptr && leads) {
-      for (uint64_t& arrival : arrivals) init_arrival(arrival);
-    }
-    __syncwarp();
-    const auto is_boxed = [&](int n) {
-      return map != nullptr && GDR_LIKELY(valid_tokens(n) == tokens);
-    };
-    const auto ask = [&](int n) {
-      if (n < chunks) {
-        Tile& tile = tiles[n % Stages];
-        if (is_boxed(n)) {
-          if (leads) copy_boxes(tile, source, *map, arrivals[n % Stages], n);
-        } else {
-          const Rows<const T> rows{source.rows.data + source.first_channel +
-                                       int64_t{n} * tokens * source.rows.time_stride,
-                                   source.rows.time_stride};
-          ChunkLoader<T, Tile>::load(tile, rows, valid_tokens(n), source.channels, lane_);
-        }
-      }
-      commit_copies();
-    };
 #pragma unroll 1
-    for (int n = 0; n < Ahead - 2; ++n) ask(n);
+    for (int n = 0; n < key_ahead - 2; ++n) ask_keys(n, chunks, leads);
+#pragma unroll 1
+    for (int n = 0; n < value_ahead - 2; ++n) ask_values(n, chunks, leads);
 #pragma unroll 1
     for (int n = 0; n < chunks + 2; ++n) {
-      ask(n + Ahead - 2);
+      ask_keys(n + key_ahead - 2, chunks, leads);
+      ask_values(n + value_ahead - 2, chunks, leads);
+      if constexpr (axis == GateAxis::head) {
+        if (warp_ == 3 && n < chunks) make_head_gates(n);
+      }
       if (n < chunks && is_boxed(n)) {
-        if (leads) wait_for_bytes(arrivals[n % Stages], static_cast<unsigned>(n) / Stages % 2);
+        if (leads) {
+          wait_for_bytes(key_arrival(n), static_cast<unsigned>(n) / Extents::key_stages % 2);
+          wait_for_bytes(value_arrival(n), static_cast<unsigned>(n) / Extents::value_stages % 2);
+        }
       } else {
-        wait_for_copies<Ahead - 2>();
+        if (warp_ < 2) wait_for_copies<key_ahead - 2>();
+        if (warp_ >= 2) wait_for_copies<value_ahead - 2>();
         publish_to_async_proxy();
       }
       __syncwarp();
       next_turn();
     }
-    if (map != nullptr && leads) {
-      for (uint64_t& arrival : arrivals) end_arrival(arrival);
+    if (leads) {
+      for (uint64_t& arrival : storage_.arrivals) end_arrival(arrival);
     }
   }
 
-  template <class T, class Tile>
-  GDR_DEVICE void copy_boxes(Tile& tile, const Source<T>& source, const TensorMap& map,
-                             uint64_t& arrival, int n) const {
-    expect_bytes(arrival, static_cast<uint32_t>(sizeof(Tile)));
+ private:
+  static constexpr bool has_gate_tile = axis == GateAxis::value || axis == GateAxis::key;
+  static constexpr int key_ahead =
+      Extents::key_stages - 1;  // a stage is read until the state's turn
+  static constexpr int value_ahead = Extents::value_stages;
+
+  GDR_DEVICE uint64_t& key_arrival(int n) const {
+    return storage_.arrivals[n % Extents::key_stages];
+  }
+  GDR_DEVICE uint64_t& value_arrival(int n) const {
+    return storage_.arrivals[4 + n % Extents::value_stages];
+  }
+  GDR_DEVICE int valid_tokens(int n) const {
+    const int64_t left = span_.length - int64_t{n} * tokens;
+    return left < tokens ? static_cast<int>(left) : tokens;
+  }
+  /// Whether the copy engine brings the chunk: beyond a sequence's end it would bring the next one's.
+  GDR_DEVICE bool is_boxed(int n) const {
+    return source_.maps != nullptr && GDR_LIKELY(valid_tokens(n) == tokens);
+  }
+
+  GDR_DEVICE void ask_keys(int n, int chunks, bool leads) const {
+    if (n < chunks && is_boxed(n)) {
+      if (leads) {
+        auto& q = storage_.q[n % Extents::key_stages];
+        auto& k = storage_.k[n % Extents::key_stages];
+        const auto bytes = static_cast<uint32_t>(sizeof(k));
+        expect_bytes(key_arrival(n), span_.only_state ? bytes : 2 * bytes);
+        if (!span_.only_state)
+          copy_boxes(q, source_.maps->q, key_arrival(n), 0, source_.key_head, n);
+        copy_boxes(k, source_.maps->k, key_arrival(n), 0, source_.key_head, n);
+      }
+    } else if (n < chunks) {
+      if (warp_ == 0 && !span_.only_state) {
+        copy_tile(storage_.q[n % Extents::key_stages], span_.q, 0, span_.key_dim, n);
+      } else if (warp_ == 1) {
+        copy_tile(storage_.k[n % Extents::key_stages], span_.k, 0, span_.key_dim, n);
+      }
+    }
+    if (warp_ < 2) commit_copies();
+  }
+
+  GDR_DEVICE void ask_values(int n, int chunks, bool leads) const {
+    constexpr int stages = Extents::value_stages;
+    const int gate_channel = axis == GateAxis::value ? first_column_ : 0;
+    if (n < chunks && is_boxed(n)) {
+      if (leads) {
+        auto& v = storage_.v[n % stages];
+        if constexpr (has_gate_tile) {
+          auto& gate = storage_.scratch.gate[n % stages];
+          expect_bytes(value_arrival(n), static_cast<uint32_t>(sizeof(v) + sizeof(gate)));
+          copy_boxes(gate, source_.maps->gate, value_arrival(n), gate_channel, span_.head, n);
+        } else {
+          expect_bytes(value_arrival(n), static_cast<uint32_t>(sizeof(v)));
+        }
+        copy_boxes(v, source_.maps->v, value_arrival(n), first_column_, span_.head, n);
+      }
+    } else if (n < chunks) {
+      const int value_channels = span_.value_dim - first_column_;
+      if (warp_ == 2) {
+        copy_tile(storage_.v[n % stages], span_.v, first_column_, value_channels, n);
+      } else if (warp_ == 3) {
+        if constexpr (has_gate_tile) {
+          copy_tile(storage_.scratch.gate[n % stages], span_.gate, gate_channel,
+                    axis == GateAxis::value ? value_channels : span_.key_dim, n);
+        }
+      }
+    }
+    if (warp_ >= 2) commit_copies();
+  }
+
+  template <class Tile>
+  GDR_DEVICE void copy_boxes(Tile& tile, const TensorMap& map, uint64_t& arrival, int channel,
+                             int head, int n) const {
 #pragma unroll
     for (int panel = 0; panel < Tile::columns / Tile::panel_columns; ++panel) {
       copy_box(
           shared_address(tile.data) + static_cast<uint32_t>(panel * Tile::rows * Tile::panel_bytes),
-          map, arrival, source.first_channel + panel * Tile::panel_columns, source.head,
+          map, arrival, channel + panel * Tile::panel_columns, head,
           source_.first_token + n * tokens, source_.batch);
     }
   }
+  template <class T, class Tile>
+  GDR_DEVICE void copy_tile(Tile& tile, const Rows<const T>& rows, int channel, int channels,
+                            int n) const {
+    const T* const first = rows.data + int64_t{n} * tokens * rows.time_stride + channel;
+    ChunkLoader<T, Tile>::load(tile, {first, rows.time_stride}, valid_tokens(n), channels, lane_);
+  }
 
-  template <class NextTurn>
-  GDR_DEVICE void make_head_gates(int chunks, NextTurn& next_turn) const {
-    for (int n = 0; n < chunks + 2; ++n) {
-      if (n < chunks) {
-        const int valid = valid_tokens(n);
-        for (int t = lane_; t < tokens; t += 32) {
-          float a = 1.0f;
-          if (t < valid) {
-            const int64_t token = int64_t{n} * tokens + t;
-            a = chunk_factor(span_, to_float(span_.gate.data[token * span_.gate.time_stride]), 0);
-          }
-          storage_.scratch.gate[n % 2][t] = a;
-        }
+  GDR_DEVICE void make_head_gates(int n) const {
+    const int valid = valid_tokens(n);
+    for (int t = lane_; t < tokens; t += 32) {
+      float a = 1.0f;
+      if (t < valid) {
+        const int64_t token = int64_t{n} * tokens + t;
+        a = chunk_factor(span_, to_float(span_.gate.data[token * span_.gate.time_stride]), 0);
       }
-      next_turn();
+      storage_.scratch.gate[n % 2][t] = a;
     }
   }
 

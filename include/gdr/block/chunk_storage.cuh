@@ -184,7 +184,7 @@ struct ChunkStorage {
   PreparedChunk<Extents> prepared[2];
   typename Extents::OutputStaging outputs[Extents::channel_groups];
   ChunkScratch<Extents> scratch;
-  uint64_t arrivals[ChunkedTuning::load_warps][4];  // barriers of the copy engine, by stage
+  uint64_t arrivals[8];  // barriers of the copy engine, by stage: of q and k, of v and gate
   float inverse_norm_k[Extents::tokens];
 };
 

@@ -87,7 +87,8 @@ GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,
   const int prepared = tokens * tokens * layer.operand_size + operands * (layer.head_gate ? 2 : 1) +
                        (layer.value_gate ? tokens * columns * 4 : 0) +
                        (layer.key_gate ? tokens / 2 * key_width * 4 : 0);
-  const int small = 10 * 1024 + (layer.key_gate ? key_width * 40 : 0);  // and gaps of alignment
+  const int small = 6 * 1024 + (layer.key_gate ? key_width * 40 : 0) +  // and gaps of alignment
+                    (layer.head_gate ? tokens * 120 : 0);
   return key_stages * keys + value_stages * values + 2 * prepared + 2 * tokens * columns + small;
 }
 

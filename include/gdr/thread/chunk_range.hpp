@@ -65,8 +65,14 @@ GDR_HOST_DEVICE int gate_weight(float gate) {
 /// x y, a product of gates, kept in float's range: what multiplies 0 must not be infinite. NaN stays.
 GDR_HOST_DEVICE float gate_product(float x, float y) {
   constexpr float largest = 3.402823466e38f;
-  const float product = x * y;
+  float product = x * y;
+#if defined(__CUDA_ARCH__)
+  asm("max.NaN.f32 %0, %0, %1;" : "+f"(product) : "f"(-largest));
+  asm("min.NaN.f32 %0, %0, %1;" : "+f"(product) : "f"(largest));
+  return product;
+#else
   return product > largest ? largest : product < -largest ? -largest : product;
+#endif
 }
 
 /// A product of many gates, as mantissa * 2^exponent: out of float's range it is still a number.
