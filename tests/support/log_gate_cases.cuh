@@ -18,7 +18,8 @@ inline Fill usual_logs() { return fills::log_of(fills::uniform(0.9, 1)); }
 template <class L>
 void run_logs(Spec spec, const Fill& logs) {
   spec.gate_values = logs;
-  run_and_check<L>(spec);
+  const auto problem = make_problem<L>(spec);
+  run_and_check(problem, scope_of(problem));
 }
 
 // lattice#235

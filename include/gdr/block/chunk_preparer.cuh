@@ -118,6 +118,19 @@ class ChunkPreparer {
   }
 
   static GDR_DEVICE void meet() { sync_threads<barrier_prepare, threads>(); }
+  /// Whether any of the preparing threads says so; they also meet.
+  GDR_DEVICE bool any_of_threads(bool mine) {
+    // Two sets in turn: one may still be read when the next vote begins.
+    int(&votes)[warps] = storage_.votes[vote_];
+    vote_ ^= 1;
+    const bool any_of_warp = __any_sync(full_warp, mine) != 0;
+    if (lane_ == 0) votes[warp_] = any_of_warp;
+    meet();
+    int any = 0;
+#pragma unroll
+    for (int w = 0; w < warps; ++w) any |= votes[w];
+    return any != 0;
+  }
   GDR_DEVICE int group() const { return static_cast<unsigned>(lane_) / 4; }
   GDR_DEVICE int place() const { return static_cast<unsigned>(lane_) % 4; }
 
@@ -335,7 +348,7 @@ class ChunkPreparer {
       for (int i = 0; i < items_per_warp; ++i) {
         if (exists(item(i))) in_range = weigh(n, item(i), weighted[i]) && in_range;
       }
-      if (any_of_threads<barrier_prepare, threads>(!in_range)) mode = ChunkMode::exact;
+      if (any_of_threads(!in_range)) mode = ChunkMode::exact;
 #pragma unroll
       for (int i = 0; i < items_per_warp; ++i) {
         if (!exists(item(i))) continue;
@@ -352,7 +365,7 @@ class ChunkPreparer {
       for (int i = 0; i < items_per_warp; ++i) {
         if (exists(item(i))) store_plain(n, item(i), zero);
       }
-      const bool finite = !any_of_threads<barrier_prepare, threads>(!(zero == 0.0f));
+      const bool finite = !any_of_threads(!(zero == 0.0f));
       return finite || mode == ChunkMode::exact ? mode : ChunkMode::causal;
     }
   }
@@ -692,7 +705,7 @@ class ChunkPreparer {
         range.add_scaled(k.y);
       }
     }
-    const bool exact = any_of_threads<barrier_prepare, threads>(!range.holds());
+    const bool exact = any_of_threads(!range.holds());
     if (span_.only_state && piece.exists && piece.segment == 0) {
       for (int e = 0; e < 2; ++e) {
         ScaledProduct& total = scratch.total[piece.channel + e];
@@ -763,7 +776,7 @@ class ChunkPreparer {
           too_long = too_long || weight[0] > max_span_weight || weight[1] > max_span_weight;
         }
       }
-      if (!any_of_threads<barrier_prepare, threads>(too_long)) break;
+      if (!any_of_threads(too_long)) break;
     }
     for (int block = warp_; block < token_blocks && !span_.only_state; block += warps) {
       make_scores_exactly(n, block, span);
@@ -840,6 +853,7 @@ class ChunkPreparer {
   int thread_;
   int warp_;
   int lane_;
+  int vote_ = 0;
 };
 
 GDR_NAMESPACE_END

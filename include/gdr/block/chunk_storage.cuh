@@ -186,6 +186,7 @@ struct ChunkStorage {
   ChunkScratch<Extents> scratch;
   uint64_t arrivals[8];  // barriers of the copy engine, by stage: of q and k, of v and gate
   float inverse_norm_k[Extents::tokens];
+  int votes[2][Extents::tuning.prepare_warps];
 };
 
 GDR_NAMESPACE_END

@@ -24,22 +24,4 @@ GDR_DEVICE void sync_threads() {
   }
 }
 
-/// The same, and whether any of the threads says so.
-template <BarrierId Barrier, int Threads>
-GDR_DEVICE bool any_of_threads(bool mine) {
-  static_assert(Threads % 32 == 0, "whole warps meet at a barrier");
-  if constexpr (Threads > 32) {
-    int any;
-    asm volatile(
-        "{\n .reg .pred in, out;\n setp.ne.s32 in, %1, 0;\n"
-        " barrier.red.or.pred out, %2, %3, in;\n selp.s32 %0, 1, 0, out;\n}"
-        : "=r"(any)
-        : "r"(static_cast<int>(mine)), "n"(static_cast<int>(Barrier)), "n"(Threads)
-        : "memory");
-    return any != 0;
-  } else {
-    return __any_sync(0xffffffffu, mine) != 0;
-  }
-}
-
 GDR_NAMESPACE_END
