@@ -13,10 +13,10 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// Bytes of device memory that forward<Layer>(args) makes use of as args.workspace, 16-byte aligned.
-/// Host arithmetic on the arguments alone. Algorithm::chunked_split needs it; under
-/// Algorithm::automatic it is what lets few heads with long sequences be split, and may be left out.
-/// The other forms need none.
+/// Bytes of device memory that forward<Layer>(args) makes use of as args.workspace, 16-byte
+/// aligned. Host arithmetic on the arguments alone. Algorithm::chunked_split needs it; under
+/// Algorithm::automatic it is what lets few heads with long sequences be split, and may be left
+/// out. The other forms need none.
 template <class Layer>
 GDR_HIDDEN int64_t workspace_size(const ForwardArgs<Layer>& args) {
   detail::FormProblem problem = detail::form_problem(args);
@@ -27,8 +27,8 @@ GDR_HIDDEN int64_t workspace_size(const ForwardArgs<Layer>& args) {
 
 namespace detail {
 
-/// Asks for the device's facts, checks the arguments, and calls use(launch, resolved arguments, facts)
-/// with the launch of the policy's that serves them.
+/// Asks for the device's facts, checks the arguments, and calls use(launch, resolved arguments,
+/// facts) with the launch of the policy's that serves them.
 template <class Layer, class Policy, class Use>
 GDR_HIDDEN Status prepare(const ForwardArgs<Layer>& args, Use use) {
   DeviceFacts facts;
@@ -68,8 +68,8 @@ GDR_HIDDEN Status can_forward(const ForwardArgs<Layer>& args) {
 ///
 /// Neither allocates nor synchronises, keeps no state, may be captured in a graph. Bitwise the same
 /// from run to run on one GPU model. In the recurrent and the chunked form, asked for by name, a
-/// sequence's bits do not depend on what else is in the batch; args.batch_invariant asks the same of
-/// Algorithm::automatic and chunked_split.
+/// sequence's bits do not depend on what else is in the batch; args.batch_invariant asks the same
+/// of Algorithm::automatic and chunked_split.
 template <class Layer, class Policy>
 GDR_HIDDEN Status forward(const ForwardArgs<Layer>& args, cudaStream_t stream) {
   return detail::prepare<Layer, Policy>(

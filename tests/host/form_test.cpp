@@ -100,6 +100,23 @@ TEST(ChooseForm, ShortSequencesAreRecurrent) {
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
 }
 
+TEST(ChooseForm, WideOperandsAreRecurrentBelow256TokensOrBeyondOneWave) {
+  FormProblem p = dense(1, 256, 66);  // 132 blocks
+  p.wide_operands = true;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+  p.tokens -= 1;
+  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+  p = dense(1, 8192, 67);
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+  p.wide_operands = true;
+  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+  p = dense(1, 8192, 8);
+  p.wide_operands = true;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+  p.batch_invariant = true;
+  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+}
+
 TEST(ChooseForm, FewBlocksWithLongSequencesAndAWorkspaceAreSplit) {
   EXPECT_EQ(choose_form(split()), Algorithm::chunked_split);
 }

@@ -43,8 +43,9 @@ class ChunkFeeder {
         warp_(warp),
         lane_(lane) {}
 
-  /// Loads every chunk: chunk n is there when next_turn has been called n + 1 times. In turn t, q and
-  /// k of chunk t + key_ahead and v and gate of t + value_ahead are asked for, and t + 2 waited for.
+  /// Loads every chunk: chunk n is there when next_turn has been called n + 1 times. In turn t, q
+  /// and k of chunk t + key_ahead and v and gate of t + value_ahead are asked for, and t + 2 waited
+  /// for.
   template <class NextTurn>
   GDR_DEVICE void run(int chunks, NextTurn&& next_turn) const {
     const bool leads = source_.maps != nullptr && warp_ == 0 && lane_ == 0;
@@ -96,7 +97,8 @@ class ChunkFeeder {
     const int64_t left = span_.length - int64_t{n} * tokens;
     return left < tokens ? static_cast<int>(left) : tokens;
   }
-  /// Whether the copy engine brings the chunk: beyond a sequence's end it would bring the next one's.
+  /// Whether the copy engine brings the chunk: beyond a sequence's end it would bring the next
+  /// one's.
   GDR_DEVICE bool is_boxed(int n) const {
     return source_.maps != nullptr && GDR_LIKELY(valid_tokens(n) == tokens);
   }

@@ -12,8 +12,8 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// A warp that copies a chunk of `Tile::rows` rows; what the tensor does not have becomes 0. Complete
-/// for a lane after wait_for_copies(), for other threads after a barrier.
+/// A warp that copies a chunk of `Tile::rows` rows; what the tensor does not have becomes 0.
+/// Complete for a lane after wait_for_copies(), for other threads after a barrier.
 template <class T, class Tile>
 class ChunkLoader {
   using Stored = typename Tile::Element;
@@ -25,8 +25,8 @@ class ChunkLoader {
   static constexpr int row_step = 32 / lanes_per_row;
 
  public:
-  /// `rows`: of the tensor, from the chunk's first token on, of which `tokens` exist, and `channels`
-  /// from data on.
+  /// `rows`: of the tensor, from the chunk's first token on, of which `tokens` exist, and
+  /// `channels` from data on.
   static GDR_DEVICE void load(Tile& tile, const Rows<const T>& rows, int tokens, int channels,
                               int lane) {
     const int row = lane / lanes_per_row;

@@ -283,7 +283,8 @@ class ChunkPreparer {
     }
     return v;
   }
-  /// Value gates of 16 channels and some blocks of tokens, as factors or, `AsLogs`, their logarithms.
+  /// Value gates of 16 channels and some blocks of tokens, as factors or, `AsLogs`, their
+  /// logarithms.
   template <bool AsLogs, int Blocks>
   GDR_DEVICE void load_gates(int n, int c, int first_block, Accumulator (&a)[Blocks]) const {
     const int first = first_column_ + 16 * c + group();
@@ -306,8 +307,8 @@ class ChunkPreparer {
       });
     }
   }
-  /// Calls use(x, token in the chunk, upper or lower half of the channels) for a fragment of a block
-  /// of tokens.
+  /// Calls use(x, token in the chunk, upper or lower half of the channels) for a fragment of a
+  /// block of tokens.
   template <class Use>
   GDR_DEVICE void for_each_token(Accumulator& x, int block, Use&& use) const {
 #pragma unroll
@@ -452,8 +453,8 @@ class ChunkPreparer {
   static constexpr bool by_logs = compensated_decay<Layer>;
   static GDR_DEVICE float combine(float x, float y) { return by_logs ? x + y : x * y; }
 
-  /// Gates to products: of the tokens after one up to the half's end, or, `Forward`, from the half's
-  /// start up to and with a token.
+  /// Gates to products: of the tokens after one up to the half's end, or, `Forward`, from the
+  /// half's start up to and with a token.
   template <bool Forward>
   GDR_DEVICE void multiply_up_to(Accumulator (&product)[half_blocks], float (&whole)[2]) const {
     constexpr int eights = 2 * half_blocks;

@@ -54,8 +54,8 @@ struct ChunkExtents {
       register_share(start_registers * tuning.threads() - 32 * tuning.load_warps * load_registers -
                          prepare_threads * prepare_registers,
                      state_threads);
-  // q and k of a chunk are read when it is prepared and when the state meets it, v and gate only when
-  // it is prepared. What lies between loads and uses is as many stages as fit.
+  // q and k of a chunk are read when it is prepared and when the state meets it, v and gate only
+  // when it is prepared. What lies between loads and uses is as many stages as fit.
   static constexpr ChunkedTraits traits = {Layer::key_dim,
                                            Layer::value_dim,
                                            static_cast<int>(sizeof(Stored)),

@@ -22,16 +22,16 @@ GDR_NAMESPACE_BEGIN
 ///
 /// A block of `threads` threads (one-dimensional) constructs it together; all of them call each
 /// method. The first `state_threads` hold the state; the others load and prepare the next chunk
-/// meanwhile. The state lives in the object: spans may follow one another, and the state may be read
-/// and written in between.
+/// meanwhile. The state lives in the object: spans may follow one another, and the state may be
+/// read and written in between.
 ///
 ///     Block block(storage, first_column);
 ///     block.clear();
 ///     block.run(span, [&](const auto& output) { ... });
 ///
 /// The output function is a generic one, called by each of the state's warps on its own for its 16
-/// value channels, with a chunk or 16 tokens of one at a time. After `run`, `storage` may be used for something else after a
-/// __syncthreads().
+/// value channels, with a chunk or 16 tokens of one at a time. After `run`, `storage` may be used
+/// for something else after a __syncthreads().
 ///
 /// TempStorage is dynamic shared memory, as in kernel/chunked.cuh, aligned to 1024 bytes.
 template <class Layer, class Policy>
@@ -131,8 +131,8 @@ class BlockChunked {
   }
 
   /// The product of all gates of the span that was run last, for each value channel (value gate),
-  /// key channel, or the head: calls use(channel of the axis, product) for some by each thread. Only
-  /// of a span with only_state; to be called by all threads.
+  /// key channel, or the head: calls use(channel of the axis, product) for some by each thread.
+  /// Only of a span with only_state; to be called by all threads.
   template <class Use>
   GDR_DEVICE void for_each_total(Use&& use) const {
     __syncthreads();
@@ -208,8 +208,8 @@ class BlockChunked {
   GDR_DEVICE int channel() const { return 16 * warp_ + group(); }
 
   // In turn n the state meets chunk n, n + 1 is prepared and n + 2 loaded; turns -2 and -1 fill the
-  // pipeline. The barrier after each turn is the only one between the roles: no buffer is filled and
-  // read in the same turn.
+  // pipeline. The barrier after each turn is the only one between the roles: no buffer is filled
+  // and read in the same turn.
   static GDR_DEVICE void end_turn() { sync_threads<barrier_turn, threads>(); }
 
   template <class Use>

@@ -3,8 +3,8 @@
 #pragma once
 
 /// \file
-/// Sequences cut into pieces of equal length, each with a slot of the workspace: piece p of sequence
-/// n has slot base(n) + p.
+/// Sequences cut into pieces of equal length, each with a slot of the workspace: piece p of
+/// sequence n has slot base(n) + p.
 
 #include <gdr/block/span.cuh>
 #include <gdr/thread/chunk_range.hpp>

@@ -48,8 +48,8 @@ constexpr bool has_same_sums(const RecurrentTuning& a, const RecurrentTuning& b)
 /// walk over the chunks; `prepare_warps` warps make what does not depend on the state, one chunk
 /// ahead; a few more load the chunk after that.
 ///
-/// `tokens` enters a result, by rounding, and so may `state_warps` under a value gate: whether a chunk
-/// is divided is decided for a block's value channels together. The others do not.
+/// `tokens` enters a result, by rounding, and so may `state_warps` under a value gate: whether a
+/// chunk is divided is decided for a block's value channels together. The others do not.
 struct ChunkedTuning {
   int tokens;  // a chunk: 16, 32 or 64
   int prepare_warps;

@@ -10,8 +10,8 @@
 ///     add      O^T += W^T P^T
 ///     write    S^T += W^T K
 ///
-/// Asynchronous: between a call and the wait named after it, the registers it was given must stay as
-/// they are.
+/// Asynchronous: between a call and the wait named after it, the registers it was given must stay
+/// as they are.
 
 #include <gdr/block/chunk_storage.cuh>
 #include <gdr/thread/warpgroup_mma.cuh>
@@ -79,8 +79,8 @@ struct WarpgroupProducts {
   static GDR_DEVICE void add(const Operand (&w)[token_blocks], const Tile& scores, Chunk& o) {
     hold(o);
     warpgroup_fence();
-    // All tokens t, as products of different widths into one set of registers would be serialised by
-    // the compiler: blocks of scores with s > t are zeros.
+    // All tokens t, as products of different widths into one set of registers would be serialised
+    // by the compiler: blocks of scores with s > t are zeros.
 #pragma unroll
     for (int b = 0; b < token_blocks; ++b) {
       warpgroup_mma<Extents::tokens, false>(&o[0].c[0][0], w[b].r,

@@ -10,10 +10,15 @@
 /// Algorithm::automatic takes
 ///   - the recurrent form under the delta rule, for heads of fewer than 48 key channels, and where
 ///     sequences have fewer than 64 tokens on average;
-///   - else the chunked form; cut into pieces (chunked_split) where its blocks, one for each
-///     sequence, head and 64 value channels, are at most a quarter of `split_blocks`, sequences have
-///     at least 2048 tokens on average, and the caller gave a workspace.
-/// With batch_invariant it may look at K alone of these, and never cuts.
+///   - for float32 and float16, whose products cost more, the recurrent form also where sequences
+///     have fewer than 256 tokens on average or the chunked form's blocks, one for each sequence,
+///     head and 64 value channels, are more than `split_blocks`;
+///   - else the chunked form; cut into pieces (chunked_split) where its blocks are at most a
+/// quarter
+///     of `split_blocks`, sequences have at least 2048 tokens on average, and the caller gave a
+///     workspace.
+/// With batch_invariant it may look at K and the type alone of these, takes bfloat16 to the chunked
+/// form and the others to the recurrent one, and never cuts.
 
 #include <gdr/dispatch/tensor_info.hpp>
 #include <gdr/types/args.hpp>
@@ -41,6 +46,7 @@ struct FormProblem {
   bool batch_invariant = false;
   bool has_workspace = false;
   bool delta_rule = false;
+  bool wide_operands = false;  // of 4 bytes: float32 and float16
   Algorithm algorithm = Algorithm::automatic;
 };
 
@@ -58,6 +64,7 @@ GDR_HIDDEN FormProblem form_problem(const ForwardArgs<Layer>& args) {
   p.batch_invariant = args.batch_invariant;
   p.has_workspace = args.workspace != nullptr;
   p.delta_rule = Layer::Rule::uses_beta;
+  p.wide_operands = Layer::element_type != DataType::bfloat16;
   p.algorithm = args.algorithm;
   return p;
 }
@@ -79,9 +86,10 @@ GDR_HIDDEN inline int64_t chunked_blocks(const FormProblem& p) {
 GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
   if (p.algorithm != Algorithm::automatic) return p.algorithm;
   if (p.delta_rule || p.key_dim < 48 || !has_sizes(p)) return Algorithm::recurrent;
-  if (p.batch_invariant) return Algorithm::chunked;
+  if (p.batch_invariant) return p.wide_operands ? Algorithm::recurrent : Algorithm::chunked;
   const int64_t average = p.tokens / p.sequences;
-  if (average < 64) return Algorithm::recurrent;
+  if (average < (p.wide_operands ? 256 : 64)) return Algorithm::recurrent;
+  if (p.wide_operands && chunked_blocks(p) > split_blocks) return Algorithm::recurrent;
   const bool few_blocks = chunked_blocks(p) <= split_blocks / 4;
   return few_blocks && average >= 2048 && p.has_workspace ? Algorithm::chunked_split
                                                           : Algorithm::chunked;

@@ -75,8 +75,8 @@ struct HasCompactChunks : std::false_type {};
 template <class Policy>
 struct HasCompactChunks<Policy, std::void_t<decltype(Policy::chunked_compact)>> : std::true_type {};
 
-/// Whether a grid of `blocks` blocks, and a tuning of `shared_bytes`, fit the device. What the checks
-/// could not know.
+/// Whether a grid of `blocks` blocks, and a tuning of `shared_bytes`, fit the device. What the
+/// checks could not know.
 GDR_HIDDEN inline Status check_grid(const Shape& shape, int64_t sequences, int64_t blocks,
                                     int64_t shared_bytes, const DeviceFacts& facts) {
   if (shared_bytes > facts.shared_memory_per_block) {
@@ -261,8 +261,8 @@ constexpr int64_t least_chunked_bytes() {
   }
 }
 
-/// Calls use(launch) with the form and the tuning that serve the arguments. A policy may have tunings
-/// of one form alone: the only choice of Algorithm::automatic then.
+/// Calls use(launch) with the form and the tuning that serve the arguments. A policy may have
+/// tunings of one form alone: the only choice of Algorithm::automatic then.
 template <class Layer, class Policy, class Use>
 GDR_HIDDEN Status with_launch(const ForwardArgs<Layer>& args, const DeviceFacts& facts, Use use) {
   constexpr bool has_chunked = !Layer::Rule::uses_beta && HasChunked<Policy>::value;

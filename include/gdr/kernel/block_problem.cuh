@@ -3,7 +3,8 @@
 #pragma once
 
 /// \file
-/// What a block of a forward kernel works on: a sequence, a value head and a block of value columns.
+/// What a block of a forward kernel works on: a sequence, a value head and a block of value
+/// columns.
 
 #include <gdr/thread/fast_divisor.hpp>
 #include <gdr/thread/special_registers.cuh>

@@ -62,7 +62,8 @@ GDR_HOST_DEVICE int gate_weight(float gate) {
   return exponent >= 0 ? exponent + 1 : -exponent;
 }
 
-/// x y, a product of gates, kept in float's range: what multiplies 0 must not be infinite. NaN stays.
+/// x y, a product of gates, kept in float's range: what multiplies 0 must not be infinite. NaN
+/// stays.
 GDR_HOST_DEVICE float gate_product(float x, float y) {
   constexpr float largest = 3.402823466e38f;
   float product = x * y;

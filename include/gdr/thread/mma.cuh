@@ -93,8 +93,8 @@ GDR_DEVICE float fast_reciprocal(float x) {
   return y;
 }
 
-/// Starts a copy of 16 bytes from global to shared memory, past L1; of the source only `valid` bytes
-/// are read and the rest becomes zero. Both addresses are 16-byte aligned.
+/// Starts a copy of 16 bytes from global to shared memory, past L1; of the source only `valid`
+/// bytes are read and the rest becomes zero. Both addresses are 16-byte aligned.
 GDR_DEVICE void copy_async_16(uint32_t target, const void* source, int valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(source),
                "r"(valid)

@@ -117,8 +117,8 @@ struct Bfloat16Operands {
 /// float operands in tf32. `Compensated`: each operand as the sum of two tf32 numbers and three
 /// products per pair, which leaves 2e-7; otherwise one product, 3e-4.
 ///
-/// Instructions take 8 of the k axis at a time; k numbers 2 p and 2 p + 1 of a group of eight sit in
-/// slots p and p + 4, for A as for B, so that accumulators are operands in place.
+/// Instructions take 8 of the k axis at a time; k numbers 2 p and 2 p + 1 of a group of eight sit
+/// in slots p and p + 4, for A as for B, so that accumulators are operands in place.
 template <bool Compensated>
 struct Tf32Operands {
   using Stored = float;

@@ -3,10 +3,10 @@
 #pragma once
 
 /// \file
-/// PTX of the Hopper warpgroup's matrix products (sm_90a alone): D += A B with D of 64 x N in float,
-/// B of 16 x N in bfloat16 in shared memory, and A of 64 x 16 in registers or shared memory. The
-/// four warps of a warpgroup call them together; warp w has rows 16 w on of D and A, its lanes the
-/// elements that the instructions of thread/mma.cuh give them, 8 columns after 8.
+/// PTX of the Hopper warpgroup's matrix products (sm_90a alone): D += A B with D of 64 x N in
+/// float, B of 16 x N in bfloat16 in shared memory, and A of 64 x 16 in registers or shared memory.
+/// The four warps of a warpgroup call them together; warp w has rows 16 w on of D and A, its lanes
+/// the elements that the instructions of thread/mma.cuh give them, 8 columns after 8.
 ///
 /// Asynchronous: registers of D and A may be touched again after a wait. Between a write to shared
 /// memory and a product that reads it lies publish_to_async_proxy() on the writer's side, then a
@@ -27,8 +27,8 @@ inline constexpr bool has_warpgroup_mma = false;
 GDR_DEVICE void publish_to_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-/// Changes the registers that each thread of the warpgroup may use from what the kernel starts with.
-/// Every warpgroup of a block goes through this once.
+/// Changes the registers that each thread of the warpgroup may use from what the kernel starts
+/// with. Every warpgroup of a block goes through this once.
 template <int Start, int Registers>
 GDR_DEVICE void move_registers() {
   if constexpr (Registers <= Start) {
