@@ -143,7 +143,8 @@ void print_problem(const Problem& problem) {
 bool print_result(const Problem& problem, const Result& result, double copy_rate) {
   const double bytes = 5.0 * static_cast<double>(problem.count()) * sizeof(float);
   const double rate = bytes / (result.time_us * 1e-6);
-  const double bound = 1e-6 * std::sqrt(std::max(1.0, static_cast<double>(problem.seq_len) / 1024));
+  // The text goes through the chunked form, whose bound for float32 is the wider one.
+  const double bound = problem.dim == small_dim ? 1e-6 : 1e-5;
   const std::vector<double> expected = reference_output(problem);
   const double error = relative_error(result.o, expected);
   const bool good = error <= bound;  // false for a NaN
