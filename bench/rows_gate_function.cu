@@ -14,9 +14,9 @@ void add_gate_function_rows(Rows& rows) {
   problem.seq_len = 2048;
   problem.heads = 16;
   problem.gates = Gates::logits;
-  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, ValueGate<Sigmoid>>>(rows, "value-sigmoid",
-                                                                           problem);
-  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, ValueGate<SoftplusDecay>>>(
+  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, ValueGate<Sigmoid>>, RecurrentOnly>(
+      rows, "value-sigmoid", problem);
+  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, ValueGate<SoftplusDecay>>, RecurrentOnly>(
       rows, "value-softplus", problem);
 }
 
