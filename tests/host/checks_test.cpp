@@ -365,17 +365,26 @@ TEST(ChecksTest, NumbersThatAreNotFiniteAreRefused) {
 
 TEST(ChecksTest, LaterFeaturesAreRefusedByName) {
   EXPECT_TRUE(
-      unsupported(changed<Layer>([](auto& a) { a.algorithm = Algorithm::chunked; }), "algorithm"));
-  EXPECT_TRUE(unsupported(changed<Layer>([](auto& a) { a.algorithm = Algorithm::chunked_split; }),
-                          "algorithm"));
-  EXPECT_TRUE(unsupported(changed<Layer>([](auto& a) { a.split_state_operand = true; }),
-                          "split_state_operand"));
-  EXPECT_TRUE(
       unsupported(changed<Layer>([](auto& a) { a.state_in = at<const int32_t>(9); }), "state_in"));
   EXPECT_TRUE(unsupported(changed<Layer>([](auto& a) { a.state_out = at<const int32_t>(9); }),
                           "state_out"));
   EXPECT_TRUE(unsupported(changed<Layer>([](auto& a) { a.has_state = at<const uint8_t>(9); }),
                           "has_state"));
+}
+
+TEST(ChecksTest, FormsThatDoNotServeTheLayerAreRefused) {
+  for (const Algorithm form : {Algorithm::chunked, Algorithm::chunked_split}) {
+    EXPECT_TRUE(accepted(changed<Layer>([&](auto& a) { a.algorithm = form; })));
+    const Status status = changed<DeltaLayer>([&](auto& a) { a.algorithm = form; });
+    EXPECT_TRUE(unsupported(status, "algorithm"));
+    EXPECT_NE(std::string(status.message).find("recurrent"), std::string::npos);
+  }
+  EXPECT_TRUE(accepted(changed<Layer>([](auto& a) { a.split_state_operand = true; })));
+  EXPECT_TRUE(unsupported(changed<Layer>([](auto& a) {
+                            a.algorithm = Algorithm::recurrent;
+                            a.split_state_operand = true;
+                          }),
+                          "split_state_operand"));
 }
 
 TEST(ChecksTest, OldDevicesAreRefused) {
