@@ -13,7 +13,7 @@ namespace {
 template <int K, int V>
 void add(Rows& rows) {
   const int64_t heads = 132 / ((V + 63) / 64);
-  add_forward<Recurrence<HeadDims<K, V>, __nv_bfloat16, ValueGate<Log>>, ChunkedOnly>(
+  add_forward<Recurrence<HeadDims<K, V>, __nv_bfloat16, ValueGate<Log>>, ChunkedPolicy>(
       rows, "value-log", chunked_problem(1, 8192, heads));
 }
 

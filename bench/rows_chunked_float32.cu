@@ -9,10 +9,10 @@ namespace gdr::bench {
 
 void add_chunked_float32_rows(Rows& rows) {
   const Problem problem = chunked_problem(1, 8192, 64);
-  add_forward<Recurrence<HeadDim<128>, float, ValueGate<Linear>>, ChunkedOnly>(rows, "value-linear",
-                                                                               problem);
-  add_forward<Recurrence<HeadDim<128>, float, ValueGate<Log>>, ChunkedOnly>(rows, "value-log",
-                                                                            problem);
+  add_forward<Recurrence<HeadDim<128>, float, ValueGate<Linear>>, ChunkedPolicy>(
+      rows, "value-linear", problem);
+  add_forward<Recurrence<HeadDim<128>, float, ValueGate<Log>>, ChunkedPolicy>(rows, "value-log",
+                                                                              problem);
 }
 
 }  // namespace gdr::bench

@@ -9,10 +9,10 @@ namespace gdr::bench {
 
 void add_chunked_head_rows(Rows& rows) {
   const Problem problem = chunked_problem(1, 8192, 64);
-  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, HeadGate<Linear>>, ChunkedOnly>(
+  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, HeadGate<Linear>>, ChunkedPolicy>(
       rows, "head-linear", problem);
-  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, HeadGate<Log>>, ChunkedOnly>(rows, "head-log",
-                                                                                   problem);
+  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, HeadGate<Log>>, ChunkedPolicy>(
+      rows, "head-log", problem);
 }
 
 }  // namespace gdr::bench

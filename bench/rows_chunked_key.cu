@@ -9,10 +9,10 @@ namespace gdr::bench {
 
 void add_chunked_key_rows(Rows& rows) {
   const Problem problem = chunked_problem(1, 8192, 64);
-  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, KeyGate<Linear>>, ChunkedOnly>(
+  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, KeyGate<Linear>>, ChunkedPolicy>(
       rows, "key-linear", problem);
-  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, KeyGate<Log>>, ChunkedOnly>(rows, "key-log",
-                                                                                  problem);
+  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, KeyGate<Log>>, ChunkedPolicy>(rows, "key-log",
+                                                                                    problem);
 }
 
 }  // namespace gdr::bench

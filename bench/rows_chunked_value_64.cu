@@ -11,8 +11,8 @@ void add_chunked_value_64_rows(Rows& rows) {
   using Linear64 = Recurrence<HeadDim<64>, __nv_bfloat16, ValueGate<Linear>>;
   using Log64 = Recurrence<HeadDim<64>, __nv_bfloat16, ValueGate<Log>>;
   const Problem problem = chunked_problem(8, 4096, 32);
-  add_forward<Linear64, ChunkedOnly>(rows, "value-linear", problem);
-  add_forward<Log64, ChunkedOnly>(rows, "value-log", problem);
+  add_forward<Linear64, ChunkedPolicy>(rows, "value-linear", problem);
+  add_forward<Log64, ChunkedPolicy>(rows, "value-log", problem);
   add_crossover<Log64>(rows, "value-log");
 }
 

@@ -19,7 +19,7 @@ void add_default_rows(Rows& rows) {
   problem.resident = true;
   for (const Method method : {Method::graph, Method::stream, Method::cold}) {
     problem.method = method;
-    add_forward<Layer, RecurrentOnly>(rows, layer, problem);
+    add_forward<Layer, RecurrentPolicy>(rows, layer, problem);
   }
   problem.method = Method::graph;
   add_baseline<Layer, StateIn::shared>(rows, layer, problem);
@@ -27,7 +27,7 @@ void add_default_rows(Rows& rows) {
 
   problem.batch = 8;
   problem.heads = 16;
-  add_forward<Layer, RecurrentOnly>(rows, layer, problem);
+  add_forward<Layer, RecurrentPolicy>(rows, layer, problem);
   add_baseline<Layer, StateIn::shared>(rows, layer, problem);
   add_baseline<Layer, StateIn::registers>(rows, layer, problem);
 }

@@ -13,9 +13,9 @@ void add_delta_rule_rows(Rows& rows) {
   problem.seq_len = 2048;
   problem.heads = 16;
   add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, ValueGate<Linear>, DeltaRule<>>,
-              RecurrentOnly>(rows, "value-linear-delta", problem);
-  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, ValueGate<Log>, DeltaRule<>>, RecurrentOnly>(
-      rows, "value-log-delta", problem);
+              RecurrentPolicy>(rows, "value-linear-delta", problem);
+  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, ValueGate<Log>, DeltaRule<>>,
+              RecurrentPolicy>(rows, "value-log-delta", problem);
 }
 
 }  // namespace gdr::bench

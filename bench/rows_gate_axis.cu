@@ -14,14 +14,14 @@ void add_gate_axis_rows(Rows& rows) {
   problem.heads = 16;
   for (const Gates gates : {Gates::slow, Gates::fast}) {
     problem.gates = gates;
-    add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, KeyGate<Log>>, RecurrentOnly>(
+    add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, KeyGate<Log>>, RecurrentPolicy>(
         rows, "key-log", problem);
-    add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, HeadGate<Log>>, RecurrentOnly>(
+    add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, HeadGate<Log>>, RecurrentPolicy>(
         rows, "head-log", problem);
   }
   problem.gates = Gates::none;
-  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, NoGate>, RecurrentOnly>(rows, "none",
-                                                                              problem);
+  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, NoGate>, RecurrentPolicy>(rows, "none",
+                                                                                problem);
 }
 
 }  // namespace gdr::bench

@@ -14,9 +14,9 @@ void add_gate_function_rows(Rows& rows) {
   problem.seq_len = 2048;
   problem.heads = 16;
   problem.gates = Gates::logits;
-  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, ValueGate<Sigmoid>>, RecurrentOnly>(
+  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, ValueGate<Sigmoid>>, RecurrentPolicy>(
       rows, "value-sigmoid", problem);
-  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, ValueGate<SoftplusDecay>>, RecurrentOnly>(
+  add_forward<Recurrence<HeadDim<128>, __nv_bfloat16, ValueGate<SoftplusDecay>>, RecurrentPolicy>(
       rows, "value-softplus", problem);
 }
 

@@ -17,8 +17,8 @@ void add_value_gate_rows(Rows& rows) {
   problem.heads = 16;
   for (const Gates gates : {Gates::slow, Gates::fast, Gates::mixed, Gates::resets}) {
     problem.gates = gates;
-    add_forward<Linear128, RecurrentOnly>(rows, "value-linear", problem);
-    add_forward<Log128, RecurrentOnly>(rows, "value-log", problem);
+    add_forward<Linear128, RecurrentPolicy>(rows, "value-linear", problem);
+    add_forward<Log128, RecurrentPolicy>(rows, "value-log", problem);
   }
   problem.gates = Gates::slow;
   add_baseline<Linear128, StateIn::shared>(rows, "value-linear", problem);
@@ -28,8 +28,8 @@ void add_value_gate_rows(Rows& rows) {
   short_sequences.batch = 1;
   short_sequences.seq_len = 4096 * 16;
   short_sequences.sequences = 4096;
-  add_forward<Linear128, RecurrentOnly>(rows, "value-linear", short_sequences);
-  add_forward<Log128, RecurrentOnly>(rows, "value-log", short_sequences);
+  add_forward<Linear128, RecurrentPolicy>(rows, "value-linear", short_sequences);
+  add_forward<Log128, RecurrentPolicy>(rows, "value-log", short_sequences);
 }
 
 }  // namespace gdr::bench

@@ -55,22 +55,8 @@ std::string problem_name(const Problem& problem) {
   return name + "/" + name_of(problem.gates) + "/" + name_of(problem.method);
 }
 
-/// The shipped tunings of one form: rows that name their form compile no other.
-template <class Layer>
-struct RecurrentOnly {
-  static constexpr RecurrentTuning recurrent = DefaultPolicy<Layer>::recurrent;
-  static constexpr RecurrentTuning recurrent_small_grid =
-      DefaultPolicy<Layer>::recurrent_small_grid;
-  static constexpr RecurrentTuning recurrent_compact = DefaultPolicy<Layer>::recurrent_compact;
-};
-template <class Layer>
-struct ChunkedOnly {
-  static constexpr ChunkedTuning chunked = DefaultPolicy<Layer>::chunked;
-  static constexpr ChunkedTuning chunked_compact = DefaultPolicy<Layer>::chunked_compact;
-};
-
 /// `layer` names the gate and the rule in the row's name. Rows of the group `forward` are what the
-/// README shows.
+/// README shows. Rows that name their form compile no other: RecurrentPolicy, ChunkedPolicy.
 template <class Layer, template <class> class Policy = DefaultPolicy>
 void add_forward(Rows& rows, const std::string& layer, const Problem& problem,
                  const std::string& group = "forward") {

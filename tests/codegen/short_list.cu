@@ -7,6 +7,6 @@
 #include "support/instantiations.cuh"
 
 std::vector<const void*> short_list() {
-  return gdr::test::instantiate<GDR_TEST_PART, GDR_TEST_PARTS, gdr::test::RecurrentPolicy>(
+  return gdr::test::instantiate<GDR_TEST_PART, GDR_TEST_PARTS, gdr::RecurrentPolicy>(
       gdr::test::layers::Short{});
 }

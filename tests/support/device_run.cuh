@@ -30,17 +30,10 @@ inline constexpr bool poison = true;
 /// The policy that problems run with. A program of one form's tests compiles that form alone.
 #if defined(GDR_TEST_RECURRENT_ONLY)
 template <class Layer>
-struct TestPolicy {
-  static constexpr RecurrentTuning recurrent = DefaultPolicy<Layer>::recurrent;
-  static constexpr RecurrentTuning recurrent_small_grid = DefaultPolicy<Layer>::recurrent_small_grid;
-  static constexpr RecurrentTuning recurrent_compact = DefaultPolicy<Layer>::recurrent_compact;
-};
+using TestPolicy = RecurrentPolicy<Layer>;
 #elif defined(GDR_TEST_CHUNKED_ONLY)
 template <class Layer>
-struct TestPolicy {
-  static constexpr ChunkedTuning chunked = DefaultPolicy<Layer>::chunked;
-  static constexpr ChunkedTuning chunked_compact = DefaultPolicy<Layer>::chunked_compact;
-};
+using TestPolicy = ChunkedPolicy<Layer>;
 #else
 template <class Layer>
 using TestPolicy = DefaultPolicy<Layer>;

@@ -56,15 +56,7 @@ static_assert(Short::size <= 60, "every build compiles the short list");
 
 }  // namespace layers
 
-/// The shipped tunings of the recurrent form, and none of the chunked form: kernels of the former
-/// alone are instantiated.
-template <class Layer>
-struct RecurrentPolicy {
-  static constexpr RecurrentTuning recurrent = DefaultPolicy<Layer>::recurrent;
-  static constexpr RecurrentTuning recurrent_small_grid =
-      DefaultPolicy<Layer>::recurrent_small_grid;
-  static constexpr RecurrentTuning recurrent_compact = DefaultPolicy<Layer>::recurrent_compact;
-};
+// RecurrentPolicy instantiates the recurrent kernels alone.
 static_assert(!detail::HasChunked<RecurrentPolicy<Recurrence<HeadDim<64>, float>>>::value);
 static_assert(detail::HasVariants<RecurrentPolicy<Recurrence<HeadDim<64>, float>>>::value);
 

@@ -54,20 +54,16 @@ struct ChunkExtents {
       register_share(start_registers * tuning.threads() - 32 * tuning.load_warps * load_registers -
                          prepare_threads * prepare_registers,
                      state_threads);
+
   // q and k of a chunk are read when it is prepared and when the state meets it, v and gate only
   // when it is prepared. What lies between loads and uses is as many stages as fit.
-  static constexpr ChunkedTraits traits = {Layer::key_dim,
-                                           Layer::value_dim,
-                                           static_cast<int>(sizeof(Stored)),
-                                           static_cast<int>(sizeof(GateElement)),
-                                           axis == GateAxis::value,
-                                           axis == GateAxis::key,
-                                           axis == GateAxis::head};
   static constexpr bool stages_fit(int keys, int values) {
-    return chunked_shared_bytes(traits, tuning, keys, values) <= tuning.shared_kib * 1024;
+    return chunked_shared_bytes(chunked_traits<Layer>, tuning, keys, values) <=
+           tuning.shared_kib * 1024;
   }
   static constexpr int key_stages = stages_fit(4, 3) ? 4 : 3;
   static constexpr int value_stages = stages_fit(key_stages, 3) ? 3 : 2;
+  static_assert(sizeof(Stored) == chunked_traits<Layer>.operand_size);
   static_assert(tokens == 16 || tokens == 32 || tokens == 64,
                 "gdr: ChunkedTuning::tokens is 16, 32 or 64");
 };

@@ -12,10 +12,9 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// How the sequences are cut. The number of slots is a bound: with cu_seqlens some are empty.
+/// How the sequences are cut. With cu_seqlens some slots are empty.
 struct PieceLayout {
-  int64_t tokens = 0;          // of a piece; 0: sequences are not cut, and a slot is a sequence
-  int64_t slots = 0;           // below 2^31
+  int64_t tokens = 0;          // of a piece
   FastDivisor per_sequence{};  // pieces of a sequence without cu_seqlens
 };
 

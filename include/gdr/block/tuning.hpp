@@ -6,7 +6,7 @@
 /// Tuning of the block collectives as plain aggregates. A policy is a type with a static constexpr
 /// member per form (`recurrent`); it changes speed, and results by no more than rounding.
 
-#include <gdr/config.hpp>
+#include <gdr/types/layer.hpp>
 
 GDR_NAMESPACE_BEGIN
 
@@ -73,6 +73,16 @@ struct ChunkedTraits {
   bool key_gate;
   bool head_gate;
 };
+
+template <class Layer>
+inline constexpr ChunkedTraits chunked_traits = {
+    Layer::key_dim,
+    Layer::value_dim,
+    Layer::element_type == DataType::bfloat16 ? 2 : 4,
+    static_cast<int>(sizeof(typename Layer::GateElement)),
+    Layer::Gate::axis == GateAxis::value,
+    Layer::Gate::axis == GateAxis::key,
+    Layer::Gate::axis == GateAxis::head};
 
 /// Shared memory of a block at most, bytes, with so many stages of q and k, and of v and gate.
 GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,

@@ -18,17 +18,16 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// Whether a layout's warps form whole warpgroups, with operands that wgmma takes.
-template <class Layer, class Policy>
-inline constexpr bool uses_warpgroups =
-    has_warpgroup_mma&& Layer::element_type ==
-        DataType::bfloat16&& Policy::chunked.state_warps % 4 == 0 &&
-    Policy::chunked.prepare_warps % 4 == 0;
-
 /// Whether roles are whole warpgroups, between which registers can move.
 template <class Policy>
-inline constexpr bool moves_registers = has_warpgroup_mma&& Policy::chunked.state_warps % 4 == 0 &&
-                                        Policy::chunked.prepare_warps % 4 == 0;
+inline constexpr bool moves_registers = has_warpgroup_mma &&
+                                        (Policy::chunked.state_warps % 4 == 0) &&
+                                        (Policy::chunked.prepare_warps % 4 == 0);
+
+/// Whether they also multiply together: wgmma takes the operands of this type.
+template <class Layer, class Policy>
+inline constexpr bool uses_warpgroups = moves_registers<Policy> &&
+                                        (Layer::element_type == DataType::bfloat16);
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 

@@ -13,8 +13,7 @@
 ///   - for float32 and float16, whose products cost more, the recurrent form also where sequences
 ///     have fewer than 256 tokens on average or the chunked form's blocks, one for each sequence,
 ///     head and 64 value channels, are more than `split_blocks`;
-///   - else the chunked form; cut into pieces (chunked_split) where its blocks are at most a
-/// quarter
+///   - else the chunked form; cut into pieces (chunked_split) where its blocks are at most a quarter
 ///     of `split_blocks`, sequences have at least 2048 tokens on average, and the caller gave a
 ///     workspace.
 /// With batch_invariant it may look at K and the type alone of these, takes bfloat16 to the chunked
@@ -124,11 +123,14 @@ GDR_HIDDEN inline Cut cut_sequences(const FormProblem& p) {
 GDR_HIDDEN inline int64_t states_bytes(const FormProblem& p, const Cut& cut) {
   return limited_product(limited_product(cut.slots, p.heads), int64_t{4} * p.key_dim * p.value_dim);
 }
+/// Where the products lie in it, a multiple of 16.
+GDR_HIDDEN inline int64_t products_offset(const FormProblem& p, const Cut& cut) {
+  return (states_bytes(p, cut) + 15) / 16 * 16;
+}
 GDR_HIDDEN inline int64_t split_workspace(const FormProblem& p) {
   if (!has_sizes(p)) return 0;
   const Cut cut = cut_sequences(p);
-  const int64_t states = (states_bytes(p, cut) + 15) / 16 * 16;
-  return states +
+  return products_offset(p, cut) +
          limited_product(limited_product(cut.slots, p.heads), int64_t{8} * p.gate_channels);
 }
 

@@ -132,12 +132,17 @@ struct ChunkedLaunch {
   GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
                                cudaStream_t stream) {
     if (blocks(args) == 0) return {};
+    return run_pass(params_of(args, facts), blocks(args), stream);
+  }
+  /// Those of sequences that are whole.
+  GDR_HIDDEN static ChunkedParams<Layer> params_of(const ForwardArgs<Layer>& args,
+                                                   const DeviceFacts& facts) {
     ChunkedParams<Layer> params;
     params.args = args;
     params.heads = FastDivisor(static_cast<uint32_t>(args.shape.heads));
     params.starts = args.initial_state;
     describe_boxes<Layer, Policy>(args, facts, params.maps);
-    return run_pass(params, blocks(args), stream);
+    return params;
   }
   GDR_HIDDEN static Status run_pass(const ChunkedParams<Layer>& params, int64_t blocks,
                                     cudaStream_t stream) {
@@ -156,11 +161,9 @@ struct SplitLaunch {
     return limited_product(cut_sequences(form_problem(args)).slots,
                            args.shape.heads * Whole::tiles);
   }
-  static constexpr int64_t walk_blocks_per_head = (Layer::key_dim * Layer::value_dim + 255) / 256;
-
   GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
     const int64_t heads = sequence_count(args) * args.shape.heads;
-    const int64_t walk = limited_product(heads, walk_blocks_per_head);
+    const int64_t walk = limited_product(heads, piece_walk_blocks<Layer>);
     return check_grid(args.shape, sequence_count(args), walk > blocks(args) ? walk : blocks(args),
                       Whole::shared_bytes, facts);
   }
@@ -170,27 +173,24 @@ struct SplitLaunch {
     if (heads == 0) return {};
     const FormProblem problem = form_problem(args);
     const Cut cut = cut_sequences(problem);
-    ChunkedParams<Layer> params;
-    params.args = args;
-    params.heads = FastDivisor(static_cast<uint32_t>(args.shape.heads));
-    describe_boxes<Layer, Policy>(args, facts, params.maps);
+    ChunkedParams<Layer> params = Whole::params_of(args, facts);
     params.layout.tokens = cut.tokens;
-    params.layout.slots = cut.slots;
     params.layout.per_sequence = FastDivisor(static_cast<uint32_t>(cut.per_sequence));
     StateView& states = params.piece_states;
     states = StateView(static_cast<float*>(args.workspace), StateLayout::vk);
     states.row_stride = args.shape.key_dim;
     states.head_stride = int64_t{args.shape.key_dim} * args.shape.value_dim;
     states.sequence_stride = args.shape.heads * states.head_stride;
-    params.piece_products = reinterpret_cast<ScaledProduct*>(
-        static_cast<char*>(args.workspace) + (states_bytes(problem, cut) + 15) / 16 * 16);
+    params.piece_products = reinterpret_cast<ScaledProduct*>(static_cast<char*>(args.workspace) +
+                                                             products_offset(problem, cut));
 
     params.pass = ChunkedPass::states;
+    params.starts = nullptr;
     if (const Status status = Whole::run_pass(params, blocks(args), stream); !status.ok()) {
       return status;
     }
-    if (const Status status =
-            launch(&piece_walk_kernel<Layer>, heads * walk_blocks_per_head, 256, 0, params, stream);
+    if (const Status status = launch(&piece_walk_kernel<Layer>, heads * piece_walk_blocks<Layer>,
+                                     piece_walk_threads, 0, params, stream);
         !status.ok()) {
       return status;
     }
@@ -204,9 +204,8 @@ struct SplitLaunch {
 template <class Layer>
 GDR_HIDDEN bool has_short_sequences(const ForwardArgs<Layer>& args) {
   constexpr int64_t short_sequence = 32;  // tokens
-  const int64_t tokens =
-      args.cu_seqlens.data == nullptr ? args.shape.seq_len * args.shape.batch : args.shape.seq_len;
-  return tokens <= short_sequence * sequence_count(args);
+  const FormProblem problem = form_problem(args);
+  return problem.tokens <= short_sequence * problem.sequences;
 }
 
 /// Calls use(RecurrentLaunch) with the policy's tuning for this problem and this device. All of a
@@ -270,18 +269,20 @@ GDR_HIDDEN Status with_launch(const ForwardArgs<Layer>& args, const DeviceFacts&
   static_assert(has_chunked || has_recurrent,
                 "gdr: a policy has a tuning of a form that serves the layer: recurrent or chunked");
   const Algorithm form = choose_form(form_problem(args));
-  const bool is_named = args.algorithm != Algorithm::automatic;
+  bool chunked = form != Algorithm::recurrent;
   if constexpr (has_chunked) {
-    const bool fits = least_chunked_bytes<Layer, Policy>() <= facts.shared_memory_per_block;
-    if ((form != Algorithm::recurrent && (fits || is_named || !has_recurrent)) ||
-        (!has_recurrent && !is_named)) {
+    if (args.algorithm == Algorithm::automatic) {
+      const bool fits = least_chunked_bytes<Layer, Policy>() <= facts.shared_memory_per_block;
+      chunked = !has_recurrent || (chunked && fits);
+    }
+    if (chunked) {
       return with_chunked_launch<Layer, Policy>(form == Algorithm::chunked_split, facts, use);
     }
+  } else if (args.algorithm == Algorithm::automatic) {
+    chunked = false;
   }
   if constexpr (has_recurrent) {
-    if (form == Algorithm::recurrent || !is_named) {
-      return with_recurrent_launch<Layer, Policy>(args, facts, use);
-    }
+    if (!chunked) return with_recurrent_launch<Layer, Policy>(args, facts, use);
   }
   return {StatusCode::unsupported, "algorithm", "the policy has no tuning of this form"};
 }

@@ -106,18 +106,9 @@ constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
   return tunings;
 }
 
+/// The shipped tunings of the recurrent form alone, as a policy.
 template <class Layer>
-inline constexpr ChunkedTraits chunked_traits = {Layer::key_dim,
-                                                 Layer::value_dim,
-                                                 Layer::element_type == DataType::bfloat16 ? 2 : 4,
-                                                 sizeof(typename Layer::GateElement),
-                                                 Layer::Gate::axis == GateAxis::value,
-                                                 Layer::Gate::axis == GateAxis::key,
-                                                 Layer::Gate::axis == GateAxis::head};
-
-/// The policy used where the caller names none.
-template <class Layer>
-struct DefaultPolicy {
+struct RecurrentPolicy {
   static constexpr RecurrentTraits traits = {
       Layer::key_dim,
       Layer::value_dim,
@@ -131,10 +122,18 @@ struct DefaultPolicy {
   static constexpr RecurrentTuning recurrent = recurrent_tunings.standard;
   static constexpr RecurrentTuning recurrent_small_grid = recurrent_tunings.small_grid;
   static constexpr RecurrentTuning recurrent_compact = recurrent_tunings.compact;
+};
 
+/// Those of the chunked form alone.
+template <class Layer>
+struct ChunkedPolicy {
   static constexpr ChunkedTunings chunked_tunings = select_chunked_tunings(chunked_traits<Layer>);
   static constexpr ChunkedTuning chunked = chunked_tunings.standard;
   static constexpr ChunkedTuning chunked_compact = chunked_tunings.compact;
 };
+
+/// The policy used where the caller names none.
+template <class Layer>
+struct DefaultPolicy : RecurrentPolicy<Layer>, ChunkedPolicy<Layer> {};
 
 GDR_NAMESPACE_END

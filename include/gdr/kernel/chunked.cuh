@@ -104,23 +104,29 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
   }
 }
 
+inline constexpr int piece_walk_threads = 256;
+/// Blocks of the walk for each sequence and head, for the extents of the layer's type.
+template <class Layer>
+inline constexpr unsigned piece_walk_blocks =
+    (Layer::key_dim * Layer::value_dim + piece_walk_threads - 1) / piece_walk_threads;
+
 /// Walks over the pieces of each sequence in order: S at the start of piece p + 1 is the product of
 /// piece p's gates times S at its start, plus piece p's state from zero. Leaves the starts where
 /// the states from zero were. Reads the caller's initial state; nothing else does, so that the
 /// final state may be written over it afterwards.
 ///
-/// A thread has one element of the state. Grid: N * Hv * blocks of 256 elements, all in x.
+/// A thread has one element of the state. Grid: N * Hv * piece_walk_blocks, all in x.
 template <class Layer>
-GDR_HIDDEN __global__ void __launch_bounds__(256)
+GDR_HIDDEN __global__ void __launch_bounds__(piece_walk_threads)
     piece_walk_kernel(const __grid_constant__ ChunkedParams<Layer> params) {
   constexpr int channels = Layer::gate_channels;
-  constexpr unsigned blocks = (Layer::key_dim * Layer::value_dim + 255) / 256;
+  constexpr unsigned blocks = piece_walk_blocks<Layer>;
   const ForwardArgs<Layer>& args = params.args;
   const unsigned sequence_and_head = blockIdx.x / blocks;
   const unsigned sequence = params.heads.quotient(sequence_and_head);
   const auto head = static_cast<int>(params.heads.remainder(sequence_and_head, sequence));
   const int key_dim = args.shape.key_dim;
-  const int element = static_cast<int>(blockIdx.x % blocks * 256 + threadIdx.x);
+  const int element = static_cast<int>(blockIdx.x % blocks * piece_walk_threads + threadIdx.x);
   const int j = element / key_dim, i = element % key_dim;
   if (j >= args.shape.value_dim) return;
 
