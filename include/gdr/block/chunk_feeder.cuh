@@ -82,7 +82,6 @@ class ChunkFeeder {
   }
 
  private:
-  static constexpr bool has_gate_tile = axis == GateAxis::value || axis == GateAxis::key;
   static constexpr int key_ahead =
       Extents::key_stages - 1;  // a stage is read until the state's turn
   static constexpr int value_ahead = Extents::value_stages;
@@ -93,10 +92,7 @@ class ChunkFeeder {
   GDR_DEVICE uint64_t& value_arrival(int n) const {
     return storage_.arrivals[4 + n % Extents::value_stages];
   }
-  GDR_DEVICE int valid_tokens(int n) const {
-    const int64_t left = span_.length - int64_t{n} * tokens;
-    return left < tokens ? static_cast<int>(left) : tokens;
-  }
+  GDR_DEVICE int valid_tokens(int n) const { return tokens_of_tile<tokens>(span_, n); }
   /// Whether the copy engine brings the chunk: beyond a sequence's end it would bring the next
   /// one's.
   GDR_DEVICE bool is_boxed(int n) const {
@@ -130,7 +126,7 @@ class ChunkFeeder {
     if (n < chunks && is_boxed(n)) {
       if (leads) {
         auto& v = storage_.v[n % stages];
-        if constexpr (has_gate_tile) {
+        if constexpr (Extents::has_gate_tile) {
           auto& gate = storage_.scratch.gate[n % stages];
           expect_bytes(value_arrival(n), static_cast<uint32_t>(sizeof(v) + sizeof(gate)));
           copy_boxes(gate, source_.maps->gate, value_arrival(n), gate_channel, span_.head, n);
@@ -144,7 +140,7 @@ class ChunkFeeder {
       if (warp_ == 2) {
         copy_tile(storage_.v[n % stages], span_.v, first_column_, value_channels, n);
       } else if (warp_ == 3) {
-        if constexpr (has_gate_tile) {
+        if constexpr (Extents::has_gate_tile) {
           copy_tile(storage_.scratch.gate[n % stages], span_.gate, gate_channel,
                     axis == GateAxis::value ? value_channels : span_.key_dim, n);
         }

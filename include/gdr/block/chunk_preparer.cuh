@@ -42,7 +42,6 @@ class ChunkPreparer {
   using GateElement = typename Layer::GateElement;
   using QTile = typename Storage::template Tile<Extents::key_width>;
   static constexpr GateAxis axis = Extents::axis;
-  static constexpr bool has_gate_tile = axis == GateAxis::value || axis == GateAxis::key;
   static constexpr int tokens = Extents::tokens;
   static constexpr int token_blocks = Extents::token_blocks;
   static constexpr int key_width = Extents::key_width;
@@ -134,10 +133,7 @@ class ChunkPreparer {
   GDR_DEVICE int group() const { return static_cast<unsigned>(lane_) / 4; }
   GDR_DEVICE int place() const { return static_cast<unsigned>(lane_) % 4; }
 
-  GDR_DEVICE int valid_tokens(int n) const {
-    const int64_t left = span_.length - int64_t{n} * tokens;
-    return left < tokens ? static_cast<int>(left) : tokens;
-  }
+  GDR_DEVICE int valid_tokens(int n) const { return tokens_of_tile<tokens>(span_, n); }
 
   GDR_DEVICE float factor(float raw, int channel) const {
     return chunk_factor(span_, raw, channel);
@@ -149,14 +145,8 @@ class ChunkPreparer {
       const int t = row % tokens;
       const auto& tile =
           row < tokens ? storage_.q[n % Extents::key_stages] : storage_.k[n % Extents::key_stages];
-      float sum[1] = {0};
-      for (int c = lane_; c < key_width; c += 32) {
-        const float x = to_float(tile.at(t, c));
-        sum[0] = fmaf(x, x, sum[0]);
-      }
-      sum_over_lanes<32>(sum);
-      const float norm = sqrtf(sum[0] + span_.qk_l2norm_eps);
-      const float inverse = norm == 0 ? 0.0f : 1.0f / norm;
+      const float inverse = inverse_norm(key_width, span_.qk_l2norm_eps, lane_,
+                                         [&](int c) { return to_float(tile.at(t, c)); });
       if (row < tokens) {
         storage_.prepared[n % 2].output_scale[t] = span_.scale * inverse;
       } else {
@@ -322,7 +312,7 @@ class ChunkPreparer {
 
   // --- Values, in items of 16 channels and half a chunk: before its centre, and after it. ---
 
-  static constexpr int centre_block = Extents::centre / 16;
+  static constexpr int centre_block = Extents::centre_block;
   static constexpr int half_blocks = token_blocks - centre_block;
   static constexpr int halves =
       centre_block > 0 ? 2 : 1;  // a chunk of one block is after its centre

@@ -37,8 +37,9 @@ struct ChunkExtents {
   static constexpr int channel_groups = tuning.state_warps;  // of 16 value channels
   static constexpr int prepare_threads = 32 * tuning.prepare_warps;
   static constexpr int state_threads = 32 * tuning.state_warps;
-  /// Tokens before a chunk's centre, from which gate products go outward.
-  static constexpr int centre = token_blocks / 2 * 16;
+  /// Blocks before a chunk's centre, from which gate products go outward.
+  static constexpr int centre_block = token_blocks / 2;
+  static constexpr bool has_gate_tile = axis == GateAxis::value || axis == GateAxis::key;
   static constexpr int gate_width = axis == GateAxis::value ? columns
                                     : axis == GateAxis::key ? key_width
                                                             : 16;

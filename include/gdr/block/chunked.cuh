@@ -154,7 +154,7 @@ class BlockChunked {
   }
 
   GDR_DEVICE void load(const Span<Layer>& span, const ChunkSource& source = {}) {
-    const int chunks = chunk_count(span);
+    const int chunks = tile_count<tokens>(span);
     if (chunks == 0) return;
     const int warp = warp_ - Extents::tuning.state_warps - Extents::tuning.prepare_warps;
     const ChunkFeeder<Layer, Policy> feeder(storage_, span, source, first_column_, warp, lane_);
@@ -163,7 +163,7 @@ class BlockChunked {
   }
 
   GDR_DEVICE void prepare(const Span<Layer>& span) {
-    const int chunks = chunk_count(span);
+    const int chunks = tile_count<tokens>(span);
     if (chunks == 0) return;
     ChunkPreparer<Layer, Policy> preparer(storage_, span, first_column_,
                                           static_cast<int>(threadIdx.x) - state_threads);
@@ -177,17 +177,15 @@ class BlockChunked {
 
   template <class Use>
   GDR_DEVICE void walk(const Span<Layer>& span, Use&& output) {
-    const int chunks = chunk_count(span);
+    const int chunks = tile_count<tokens>(span);
     if (chunks == 0) return;
     end_turn();
     end_turn();
     for (int n = 0; n < chunks; ++n) {
       lane_ = opaque(lane_);  // as in ChunkPreparer::forget_places
-      const int64_t first = int64_t{n} * tokens;
-      const int64_t left = span.length - first;
-      const int valid = left < tokens ? static_cast<int>(left) : tokens;
+      const int valid = tokens_of_tile<tokens>(span, n);
       if (GDR_LIKELY(!span.only_state)) {
-        run_chunk(n, first, valid, output);
+        run_chunk(n, int64_t{n} * tokens, valid, output);
       } else {
         update_state(n, valid);
       }
@@ -199,9 +197,6 @@ class BlockChunked {
   }
 
  private:
-  static GDR_DEVICE int chunk_count(const Span<Layer>& span) {
-    return span.length <= 0 ? 0 : static_cast<int>((span.length + tokens - 1) / tokens);
-  }
   GDR_DEVICE int group() const { return lane_ / 4; }
   GDR_DEVICE int place() const { return lane_ % 4; }
   /// The first of this lane's two value channels in the block; the other is 8 after it.

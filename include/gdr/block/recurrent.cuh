@@ -157,12 +157,12 @@ class BlockRecurrent {
 
   template <class Use>
   GDR_DEVICE void stage_tiles(const Span<Layer>& span, Use&& output) {
-    const int tiles = tile_count(span);
+    const int tiles = tile_count<tokens_per_tile>(span);
     if (tiles == 0) return;
     Stager stager(span, first_column_, stage_thread_);
     const auto put_out = [&](int tile) {
-      output(Output{int64_t{tile} * tokens_per_tile, tokens_of(span, tile), stage_thread_,
-                    span.scale, storage_.shares[tile % 2]});
+      output(Output{int64_t{tile} * tokens_per_tile, tokens_of_tile<tokens_per_tile>(span, tile),
+                    stage_thread_, span.scale, storage_.shares[tile % 2]});
     };
     stager.fetch(0);
     stager.stage(storage_.tile[0]);
@@ -178,9 +178,9 @@ class BlockRecurrent {
   }
 
   GDR_DEVICE void step_tiles(const Span<Layer>& span) {
-    const int tiles = tile_count(span);
+    const int tiles = tile_count<tokens_per_tile>(span);
     if (tiles == 0) return;
-    const int tokens_of_last = tokens_of(span, tiles - 1);
+    const int tokens_of_last = tokens_of_tile<tokens_per_tile>(span, tiles - 1);
     for (int turn = 0; turn < tiles; ++turn) {
       begin_turn();
       run_tile(storage_.tile[turn % 2], storage_.shares[turn % 2],
@@ -188,15 +188,6 @@ class BlockRecurrent {
     }
     begin_turn();
     begin_turn();
-  }
-
-  static GDR_DEVICE int tile_count(const Span<Layer>& span) {
-    if (span.length <= 0) return 0;  // offsets that decrease are the caller's error, not a hang
-    return static_cast<int>((span.length + tokens_per_tile - 1) / tokens_per_tile);
-  }
-  static GDR_DEVICE int tokens_of(const Span<Layer>& span, int tile) {
-    const int64_t left = span.length - int64_t{tile} * tokens_per_tile;
-    return left < tokens_per_tile ? static_cast<int>(left) : tokens_per_tile;
   }
 
   /// One token as a thread needs it, in registers.

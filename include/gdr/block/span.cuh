@@ -112,4 +112,17 @@ GDR_DEVICE Span<Layer> span_of(const ForwardArgs<Layer>& args, const SequenceBou
   return span;
 }
 
+/// Tiles of `Tokens` tokens that a span has.
+template <int Tokens, class Layer>
+GDR_DEVICE int tile_count(const Span<Layer>& span) {
+  if (span.length <= 0) return 0;  // offsets that decrease are the caller's error, not a hang
+  return static_cast<int>((span.length + Tokens - 1) / Tokens);
+}
+/// How many tokens of its tile n exist.
+template <int Tokens, class Layer>
+GDR_DEVICE int tokens_of_tile(const Span<Layer>& span, int n) {
+  const int64_t left = span.length - int64_t{n} * Tokens;
+  return left < Tokens ? static_cast<int>(left) : Tokens;
+}
+
 GDR_NAMESPACE_END

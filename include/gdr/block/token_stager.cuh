@@ -118,12 +118,9 @@ class TokenStager {
     const int lane = thread_ % 32;
     for (int row = thread_ / 32; row < tokens; row += half_threads / 32) {
       float(&x)[key_width] = rows[row];
-      float sum[1] = {0};
-      for (int c = lane; c < key_width; c += 32) sum[0] = fmaf(x[c], x[c], sum[0]);
-      sum_over_lanes<32>(sum);
-      const float norm = sqrtf(sum[0] + span_.qk_l2norm_eps);
       // Rows past the end are zero and stay so with eps 0.
-      const float inverse = norm == 0 ? 0.0f : 1.0f / norm;
+      const float inverse =
+          inverse_norm(key_width, span_.qk_l2norm_eps, lane, [&](int c) { return x[c]; });
       for (int c = lane; c < key_width; c += 32) x[c] *= inverse;
     }
   }

@@ -21,4 +21,18 @@ GDR_DEVICE void sum_over_lanes(float (&x)[N]) {
   }
 }
 
+/// 1 / sqrt(sum x^2 + eps) over a row of `width` elements, x_c = at(c), by a warp. A row of zeros with
+/// eps 0 gives 0, and so stays zero.
+template <class At>
+GDR_DEVICE float inverse_norm(int width, float eps, int lane, At&& at) {
+  float sum[1] = {0};
+  for (int c = lane; c < width; c += 32) {
+    const float x = at(c);
+    sum[0] = fmaf(x, x, sum[0]);
+  }
+  sum_over_lanes<32>(sum);
+  const float norm = sqrtf(sum[0] + eps);
+  return norm == 0 ? 0.0f : 1.0f / norm;
+}
+
 GDR_NAMESPACE_END
