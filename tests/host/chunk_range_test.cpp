@@ -15,7 +15,9 @@
 namespace {
 
 using gdr::DivisionRange;
+using gdr::FiniteCheck;
 using gdr::gate_weight;
+using gdr::LogDivisionRange;
 using gdr::max_span_weight;
 using gdr::ScaledProduct;
 
@@ -28,9 +30,10 @@ constexpr float largest = std::numeric_limits<float>::max();
 
 bool holds(const std::vector<float>& products, const std::vector<float>& scaled = {}) {
   DivisionRange range;
+  FiniteCheck finite;
   for (const float x : products) range.add(x);
-  for (const float x : scaled) range.add_scaled(x);
-  return range.holds();
+  for (const float x : scaled) finite.add(x);
+  return range.holds() && finite.holds();
 }
 
 TEST(DivisionRange, HoldsForNothing) { EXPECT_TRUE(holds({})); }
@@ -90,6 +93,20 @@ TEST(DivisionRange, AQuarterIsTheFastestEqualGate) {
   EXPECT_FALSE(chunk_holds(4.001f));
   EXPECT_TRUE(chunk_holds(-0.5f));
   EXPECT_FALSE(chunk_holds(0.0f));
+}
+
+// The logarithms' rule is the products'.
+TEST(LogDivisionRange, SameLimits) {
+  const auto log_holds = [](float x) {
+    LogDivisionRange range;
+    range.add(0.5f);
+    range.add(x);
+    return range.holds();
+  };
+  for (const float x : {0.0f, 64.0f, -64.0f}) EXPECT_TRUE(log_holds(x)) << x;
+  for (const float x : {std::nextafter(64.0f, inf), std::nextafter(-64.0f, -inf), inf, -inf}) {
+    EXPECT_FALSE(log_holds(x)) << x;
+  }
 }
 
 // --- Weights of gates. ---

@@ -5,7 +5,7 @@
 /// \file
 /// The loading part of the chunked form: four warps, one for each of q, k, v and gate.
 
-#include <gdr/block/chunk_preparer.cuh>
+#include <gdr/block/chunk_head.cuh>
 #include <gdr/thread/bulk_copy.cuh>
 
 GDR_NAMESPACE_BEGIN
@@ -41,42 +41,42 @@ class ChunkFeeder {
         source_(source),
         first_column_(first_column),
         warp_(warp),
-        lane_(lane) {}
+        lane_(lane),
+        chunks_(tile_count<tokens>(span)),
+        boxed_(source.maps == nullptr ? 0 : static_cast<int>(span.length / tokens)),
+        leads_(boxed_ > 0 && warp == 0 && lane == 0) {}
 
-  /// Loads every chunk: chunk n is there when next_turn has been called n + 1 times. In turn t, q
-  /// and k of chunk t + key_ahead and v and gate of t + value_ahead are asked for, and t + 2 waited
-  /// for.
-  template <class NextTurn>
-  GDR_DEVICE void run(int chunks, NextTurn&& next_turn) const {
-    const bool leads = source_.maps != nullptr && warp_ == 0 && lane_ == 0;
-    if (leads) {
+  // In turn n - 2 chunks further ahead are asked for and chunk n is waited for.
+
+  GDR_DEVICE void begin() const {
+    if (leads_) {
       for (uint64_t& arrival : storage_.arrivals) init_arrival(arrival);
     }
 #pragma unroll 1
-    for (int n = 0; n < key_ahead - 2; ++n) ask_keys(n, chunks, leads);
+    for (int n = 0; n < key_ahead - 2; ++n) ask_keys(n);
 #pragma unroll 1
-    for (int n = 0; n < value_ahead - 2; ++n) ask_values(n, chunks, leads);
-#pragma unroll 1
-    for (int n = 0; n < chunks + 2; ++n) {
-      ask_keys(n + key_ahead - 2, chunks, leads);
-      ask_values(n + value_ahead - 2, chunks, leads);
-      if constexpr (axis == GateAxis::head) {
-        if (warp_ == 3 && n < chunks) make_head_gates(n);
-      }
-      if (n < chunks && is_boxed(n)) {
-        if (leads) {
-          wait_for_bytes(key_arrival(n), static_cast<unsigned>(n) / Extents::key_stages % 2);
-          wait_for_bytes(value_arrival(n), static_cast<unsigned>(n) / Extents::value_stages % 2);
-        }
-      } else {
-        if (warp_ < 2) wait_for_copies<key_ahead - 2>();
-        if (warp_ >= 2) wait_for_copies<value_ahead - 2>();
-        publish_to_async_proxy();
+    for (int n = 0; n < value_ahead - 2; ++n) ask_values(n);
+  }
+  GDR_DEVICE void ask(int n) const {
+    ask_keys(n + key_ahead - 2);
+    ask_values(n + value_ahead - 2);
+    __syncwarp();
+  }
+  GDR_DEVICE void wait_for(int n) const {
+    if (n < boxed_) {
+      if (leads_) {
+        wait_for_bytes(key_arrival(n), static_cast<unsigned>(n) / Extents::key_stages % 2);
+        wait_for_bytes(value_arrival(n), static_cast<unsigned>(n) / Extents::value_stages % 2);
       }
       __syncwarp();
-      next_turn();
+    } else {
+      if (warp_ < 2) wait_for_copies<key_ahead - 2>();
+      if (warp_ >= 2) wait_for_copies<value_ahead - 2>();
+      publish_to_async_proxy();
     }
-    if (leads) {
+  }
+  GDR_DEVICE void end() const {
+    if (leads_) {
       for (uint64_t& arrival : storage_.arrivals) end_arrival(arrival);
     }
   }
@@ -93,39 +93,34 @@ class ChunkFeeder {
     return storage_.arrivals[4 + n % Extents::value_stages];
   }
   GDR_DEVICE int valid_tokens(int n) const { return tokens_of_tile<tokens>(span_, n); }
-  /// Whether the copy engine brings the chunk: beyond a sequence's end it would bring the next
-  /// one's.
-  GDR_DEVICE bool is_boxed(int n) const {
-    return source_.maps != nullptr && GDR_LIKELY(valid_tokens(n) == tokens);
-  }
 
-  GDR_DEVICE void ask_keys(int n, int chunks, bool leads) const {
-    if (n < chunks && is_boxed(n)) {
-      if (leads) {
-        auto& q = storage_.q[n % Extents::key_stages];
-        auto& k = storage_.k[n % Extents::key_stages];
+  GDR_DEVICE void ask_keys(int n) const {
+    auto& q = storage_.q[n % Extents::key_stages];
+    auto& k = storage_.k[n % Extents::key_stages];
+    if (n < boxed_) {
+      if (leads_) {
         const auto bytes = static_cast<uint32_t>(sizeof(k));
         expect_bytes(key_arrival(n), span_.only_state ? bytes : 2 * bytes);
         if (!span_.only_state)
           copy_boxes(q, source_.maps->q, key_arrival(n), 0, source_.key_head, n);
         copy_boxes(k, source_.maps->k, key_arrival(n), 0, source_.key_head, n);
       }
-    } else if (n < chunks) {
-      if (warp_ == 0 && !span_.only_state) {
-        copy_tile(storage_.q[n % Extents::key_stages], span_.q, 0, span_.key_dim, n);
-      } else if (warp_ == 1) {
-        copy_tile(storage_.k[n % Extents::key_stages], span_.k, 0, span_.key_dim, n);
+    } else if (warp_ < 2) {
+      if (n < chunks_ && warp_ == 0 && !span_.only_state) {
+        copy_tile(q, span_.q, 0, span_.key_dim, n);
+      } else if (n < chunks_ && warp_ == 1) {
+        copy_tile(k, span_.k, 0, span_.key_dim, n);
       }
+      commit_copies();
     }
-    if (warp_ < 2) commit_copies();
   }
 
-  GDR_DEVICE void ask_values(int n, int chunks, bool leads) const {
+  GDR_DEVICE void ask_values(int n) const {
     constexpr int stages = Extents::value_stages;
     const int gate_channel = axis == GateAxis::value ? first_column_ : 0;
-    if (n < chunks && is_boxed(n)) {
-      if (leads) {
-        auto& v = storage_.v[n % stages];
+    auto& v = storage_.v[n % stages];
+    if (n < boxed_) {
+      if (leads_) {
         if constexpr (Extents::has_gate_tile) {
           auto& gate = storage_.scratch.gate[n % stages];
           expect_bytes(value_arrival(n), static_cast<uint32_t>(sizeof(v) + sizeof(gate)));
@@ -135,18 +130,18 @@ class ChunkFeeder {
         }
         copy_boxes(v, source_.maps->v, value_arrival(n), first_column_, span_.head, n);
       }
-    } else if (n < chunks) {
+    } else if (warp_ >= 2) {
       const int value_channels = span_.value_dim - first_column_;
-      if (warp_ == 2) {
-        copy_tile(storage_.v[n % stages], span_.v, first_column_, value_channels, n);
-      } else if (warp_ == 3) {
+      if (n < chunks_ && warp_ == 2) {
+        copy_tile(v, span_.v, first_column_, value_channels, n);
+      } else if (n < chunks_ && warp_ == 3) {
         if constexpr (Extents::has_gate_tile) {
           copy_tile(storage_.scratch.gate[n % stages], span_.gate, gate_channel,
                     axis == GateAxis::value ? value_channels : span_.key_dim, n);
         }
       }
+      commit_copies();
     }
-    if (warp_ >= 2) commit_copies();
   }
 
   template <class Tile>
@@ -167,24 +162,16 @@ class ChunkFeeder {
     ChunkLoader<T, Tile>::load(tile, {first, rows.time_stride}, valid_tokens(n), channels, lane_);
   }
 
-  GDR_DEVICE void make_head_gates(int n) const {
-    const int valid = valid_tokens(n);
-    for (int t = lane_; t < tokens; t += 32) {
-      float a = 1.0f;
-      if (t < valid) {
-        const int64_t token = int64_t{n} * tokens + t;
-        a = chunk_factor(span_, to_float(span_.gate.data[token * span_.gate.time_stride]), 0);
-      }
-      storage_.scratch.gate[n % 2][t] = a;
-    }
-  }
-
   Storage& storage_;
   const Span<Layer>& span_;
   const ChunkSource& source_;
   int first_column_;
   int warp_;
   int lane_;
+  int chunks_;
+  int boxed_;   // chunks that the copy engine brings: beyond a sequence's end it would bring the
+                // next one's
+  bool leads_;  // asks it
 };
 
 GDR_NAMESPACE_END

@@ -46,11 +46,17 @@ struct ChunkExtents {
   /// Where a warp of the state transposes its outputs, where they are of 16 bits.
   using OutputStaging = SwizzledTile<__nv_bfloat16, tokens, 16>;
 
+  static constexpr int prepare_and_load_threads = prepare_threads + 32 * tuning.load_warps;
+  /// Where gates have a channel axis the preparing warps have enough to do; the loading ones are a
+  /// warpgroup, too.
+  static constexpr bool load_warps_make_scores = axis == GateAxis::value || axis == GateAxis::key;
+
   /// Registers a thread of each role, where they can move between warpgroups: what the roles
   /// together have at the start, in steps of 8.
   static constexpr int start_registers = 65536 / tuning.threads() / 8 * 8;
-  static constexpr int load_registers = 56;
-  static constexpr int prepare_registers = tuning.prepare_warps <= 4 ? 208 : 128;
+  static constexpr int load_registers = load_warps_make_scores ? 88 : 72;
+  static constexpr int prepare_registers =
+      (tuning.prepare_warps <= 4 ? 168 : 112) + (load_warps_make_scores ? 0 : 8);
   static constexpr int state_registers =
       register_share(start_registers * tuning.threads() - 32 * tuning.load_warps * load_registers -
                          prepare_threads * prepare_registers,
@@ -90,13 +96,24 @@ struct FragmentBuffer {
     memcpy(&value, piece, sizeof(value));
     return value;
   }
+  /// The elements of rows g + 8 m8 and columns 8 n8 + 2 p, + 1 of a 16 x 16 fragment.
+  GDR_DEVICE void store_pair(int n, int lane, int n8, int m8, float x, float y) {
+    static_assert(pieces <= 2, "16 x 16 elements of 2 or 4 bytes");
+    if constexpr (pieces == 1) {
+      reinterpret_cast<uint32_t*>(&data[n][0][lane])[2 * n8 + m8] = Bfloat16Operands::pack(x, y);
+    } else {
+      reinterpret_cast<float2*>(&data[n][n8][lane])[m8] = make_float2(x, y);
+    }
+  }
 };
 
 /// How the state's warps are to go through a chunk.
 enum class ChunkMode : int {
-  divided,  // one span, weights by division (or none needed)
-  causal,   // the same, but a value is not finite: no product with masked scores
-  exact     // spans of `span` tokens, no division
+  divided,     // one span, weights by division (or none needed)
+  multiplied,  // one span, head gate: gates between tokens are in the scores
+  causal,      // as multiplied, or without a gate, where a value is not finite: no product with
+               // masked scores
+  exact        // spans of tokens, no division
 };
 
 /// What a chunk's preparation leaves beside the operands, by the gate's axis.
@@ -104,11 +121,12 @@ template <class Extents, GateAxis Axis = Extents::axis>
 struct ChunkFactors {};
 
 /// Value gate: products r_t outward from the chunk's centre, one per token and channel; where the
-/// mode is exact, the gates themselves.
+/// mode is exact, from each span's start.
 template <class Extents>
 struct ChunkFactors<Extents, GateAxis::value> {
   FragmentBuffer<Accumulator, Extents::token_blocks> products[Extents::channel_groups];
   float enter[Extents::columns];  // what the state is multiplied by before the chunk
+  int span[Extents::channel_groups][Extents::token_blocks];  // exact: tokens of a span
 };
 
 /// Key gate: the products are in q and k.
@@ -118,9 +136,11 @@ struct ChunkFactors<Extents, GateAxis::key> {
   float leave[Extents::tokens / 2][Extents::key_width];  // exact: after each span
 };
 
-/// Head gate: the products between tokens are in the scores.
+/// Head gate: products r_t are in the output scale. Where the chunk is multiplied, the products
+/// between tokens are in the scores.
 template <class Extents>
 struct ChunkFactors<Extents, GateAxis::head> {
+  float enter;
   alignas(16) float from_start[Extents::tokens];  // gates up to and with a token
   FragmentBuffer<typename Extents::Operands::A, Extents::token_blocks>
       decayed[Extents::channel_groups];  // v times the gates after its token
@@ -129,42 +149,53 @@ struct ChunkFactors<Extents, GateAxis::head> {
 /// A chunk prepared.
 template <class Extents>
 struct PreparedChunk {
-  SwizzledTile<typename Extents::Stored, Extents::tokens, Extents::tokens>
-      scores;  // [t][s], s <= t
-  FragmentBuffer<typename Extents::Operands::A, Extents::token_blocks>
-      values[Extents::channel_groups];  // w, as the operand W^T
+  using Values = FragmentBuffer<typename Extents::Operands::A, Extents::token_blocks>;
+  union {
+    SwizzledTile<typename Extents::Stored, Extents::tokens, Extents::tokens>
+        scores;                            // [t][s], s <= t
+    Values sums[Extents::channel_groups];  // value gate, exact: outputs from a span's own tokens
+  };
+  Values values[Extents::channel_groups];  // w, as the operand W^T
   ChunkFactors<Extents> factors;
   alignas(16) float output_scale[Extents::tokens];
   ChunkMode mode;
-  int span;  // tokens, of an exact chunk under a key gate
+  int span;  // tokens, of an exact chunk under a key gate, whose scores are made; else 0
 };
 
 /// What the preparing warps keep for themselves, by the gate's axis.
 template <class Extents, GateAxis Axis = Extents::axis>
 struct ChunkScratch {};
 template <class Extents>
-struct ChunkScratch<Extents, GateAxis::value> {
-  SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::columns>
+struct ChannelScratch {
+  SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::gate_width>
       gate[Extents::value_stages];
-  float leave[2][Extents::columns];  // what the state is multiplied by after a chunk, by its parity
-  ScaledProduct total[2][Extents::columns];  // of all gates before chunks' centres, and after
+  float leave[2][Extents::gate_width];  // what the state is multiplied by after a chunk, by parity
+  float whole[2][Extents::gate_width];  // gates before the chunk's centre, and after
+  ScaledProduct total[2][Extents::gate_width];  // the same of all chunks
 };
 template <class Extents>
-struct ChunkScratch<Extents, GateAxis::key> {
-  SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::key_width>
-      gate[Extents::value_stages];
-  float leave[2][Extents::key_width];
-  ScaledProduct total[Extents::key_width];
-  float segment[Extents::token_blocks][Extents::key_width];  // gate products of 16 tokens
+struct ChunkScratch<Extents, GateAxis::value> : ChannelScratch<Extents> {
+  // Scores of each 16 tokens with themselves once more, for exact chunks.
+  alignas(16) float diagonal[Extents::tokens][16];
 };
+template <class Extents>
+struct ChunkScratch<Extents, GateAxis::key> : ChannelScratch<Extents> {};
 template <class Extents>
 struct ChunkScratch<Extents, GateAxis::head> {
-  float gate[2][Extents::tokens];       // factors, made where they are loaded
+  // By the loading warps, by the chunk's parity: factors, products outward from the chunk's centre
+  // and one over them, the two halves' products, and whether these may be divided by.
+  float gate[2][Extents::tokens];
+  float r[2][Extents::tokens];
+  float inverse[2][Extents::tokens];
+  float whole[2][2];
+  int may_divide[2];
+  float leave[2];  // what the state is multiplied by after a chunk
+  ScaledProduct total;
+  // Where they may not.
   float from_block[Extents::tokens];    // gates from the token's block of 16 up to and with it
   float to_block_end[Extents::tokens];  // after it to the block's end
   float whole_block[Extents::token_blocks];
   float to_end[Extents::tokens];  // after it to the chunk's end
-  ScaledProduct total;
   // Gates after s up to and with t, of the same block. Rows of neighbouring groups of lanes meet
   // different banks.
   alignas(16) float within[Extents::tokens][16 + 8];
@@ -182,6 +213,7 @@ struct ChunkStorage {
   typename Extents::OutputStaging outputs[Extents::channel_groups];
   ChunkScratch<Extents> scratch;
   uint64_t arrivals[8];  // barriers of the copy engine, by stage: of q and k, of v and gate
+  float inverse_norm_q[Extents::tokens];
   float inverse_norm_k[Extents::tokens];
   int votes[2][Extents::tuning.prepare_warps];
 };

@@ -14,6 +14,8 @@
 /// gates are scalings before and after, by the axis.
 
 #include <gdr/block/chunk_feeder.cuh>
+#include <gdr/block/chunk_preparer.cuh>
+#include <gdr/block/chunk_scores.cuh>
 
 GDR_NAMESPACE_BEGIN
 
@@ -137,16 +139,13 @@ class BlockChunked {
   GDR_DEVICE void for_each_total(Use&& use) const {
     __syncthreads();
     const int thread = static_cast<int>(threadIdx.x);
-    if constexpr (axis == GateAxis::value) {
-      for (int c = thread; c < columns; c += threads) {
+    if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
+      const int first = axis == GateAxis::value ? first_column_ : 0;
+      for (int c = thread; c < Extents::gate_width; c += threads) {
         ScaledProduct total = storage_.scratch.total[0][c];
         total.multiply(storage_.scratch.total[1][c].mantissa);
         total.exponent += storage_.scratch.total[1][c].exponent;
-        use(first_column_ + c, total);
-      }
-    } else if constexpr (axis == GateAxis::key) {
-      for (int c = thread; c < Extents::key_width; c += threads) {
-        use(c, storage_.scratch.total[c]);
+        use(first + c, total);
       }
     } else if constexpr (axis == GateAxis::head) {
       if (thread == 0) use(0, storage_.scratch.total);
@@ -158,7 +157,27 @@ class BlockChunked {
     if (chunks == 0) return;
     const int warp = warp_ - Extents::tuning.state_warps - Extents::tuning.prepare_warps;
     const ChunkFeeder<Layer, Policy> feeder(storage_, span, source, first_column_, warp, lane_);
-    feeder.run(chunks, [] { end_turn(); });
+    ChunkScores<Layer, Policy> scores(storage_, warp, lane_);
+    HeadGates<Layer, Policy> head_gates(storage_, span, lane_);
+    const bool has_head_gates = axis == GateAxis::head && warp == Extents::tuning.load_warps - 1;
+    feeder.begin();
+    if (has_head_gates) head_gates.ask(0);
+#pragma unroll 1
+    for (int n = 0; n < chunks + 2; ++n) {  // in turn n - 2
+      feeder.ask(n);
+      if constexpr (axis == GateAxis::head) {
+        if (has_head_gates && n < chunks) {
+          head_gates.make(n);
+          head_gates.ask(n + 1);
+        }
+      }
+      if constexpr (Extents::load_warps_make_scores) {
+        if (n >= 1 && n <= chunks) make_scores(span, scores, n - 1);
+      }
+      feeder.wait_for(n);
+      end_turn();
+    }
+    feeder.end();
     end_turn();
   }
 
@@ -191,8 +210,7 @@ class BlockChunked {
       }
       end_turn();
     }
-    if constexpr (axis == GateAxis::value) scale_channels(storage_.scratch.leave[(chunks + 1) % 2]);
-    if constexpr (axis == GateAxis::key) scale_keys(storage_.scratch.leave[(chunks + 1) % 2]);
+    if constexpr (axis != GateAxis::none) scale_state(storage_.scratch.leave[(chunks + 1) % 2]);
     end_turn();
   }
 
@@ -207,12 +225,27 @@ class BlockChunked {
   // and read in the same turn.
   static GDR_DEVICE void end_turn() { sync_threads<barrier_turn, threads>(); }
 
+  GDR_DEVICE void make_scores(const Span<Layer>& span, ChunkScores<Layer, Policy>& scores, int n) {
+    bool is_due = !span.only_state;
+    if constexpr (axis == GateAxis::key) {
+      sync_threads<barrier_weighed, Extents::prepare_and_load_threads>();  // weights in q and k
+      is_due = is_due && storage_.prepared[n % 2].span == 0;
+    }
+    if (!GDR_LIKELY(is_due)) return;
+    typename ChunkScores<Layer, Policy>::Products p;
+    scores.multiply(n, p);
+    scores.store(n, ChunkMode::divided, p);
+    publish_to_async_proxy();
+    if constexpr (axis == GateAxis::value) {
+      arrive_at<barrier_scored, Extents::prepare_and_load_threads>();
+    }
+  }
+
   template <class Use>
   GDR_DEVICE void run_chunk(int n, int64_t first, int valid, Use& output) {
     const Prepared& chunk = storage_.prepared[n % 2];
     const ChunkMode mode = chunk.mode;
-    if constexpr (axis == GateAxis::value) scale_channels(chunk.factors.enter);
-    if constexpr (axis == GateAxis::key) scale_keys(chunk.factors.enter);
+    if constexpr (axis != GateAxis::none) scale_state(chunk.factors.enter);
     const auto put_out = [&](int block, auto& x) {
       constexpr int blocks = sizeof(x) / sizeof(Accumulator);
       output(Output<blocks>{first + 16 * block, min(valid - 16 * block, 16 * blocks), 16 * warp_,
@@ -221,8 +254,20 @@ class BlockChunked {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     if constexpr (uses_warpgroups<Layer, Policy>) {
       if (GDR_LIKELY(mode == ChunkMode::divided && !split_state_operand_)) {
-        run_together(n, put_out);
+        run_together<false>(n, put_out);
         return;
+      }
+      if constexpr (axis == GateAxis::head) {
+        if (mode == ChunkMode::multiplied && !split_state_operand_) {
+          run_together<true>(n, put_out);
+          return;
+        }
+      }
+      if constexpr (axis == GateAxis::value) {
+        if (mode == ChunkMode::exact && !split_state_operand_ && spans_are_whole(chunk)) {
+          run_spans_together(n, valid, put_out);
+          return;
+        }
       }
     }
 #endif
@@ -238,14 +283,13 @@ class BlockChunked {
         return;
       }
     }
-    run_alone(n, mode == ChunkMode::causal, valid, put_out);
+    run_alone(n, mode, valid, put_out);
   }
 
   /// The state after a chunk, without outputs.
   GDR_DEVICE void update_state(int n, int valid) {
     const Prepared& chunk = storage_.prepared[n % 2];
-    if constexpr (axis == GateAxis::value) scale_channels(chunk.factors.enter);
-    if constexpr (axis == GateAxis::key) scale_keys(chunk.factors.enter);
+    if constexpr (axis != GateAxis::none) scale_state(chunk.factors.enter);
     if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
       if (!GDR_LIKELY(chunk.mode != ChunkMode::exact)) {
 #pragma unroll 1
@@ -256,17 +300,13 @@ class BlockChunked {
         return;
       }
     }
-    if constexpr (axis == GateAxis::head) {
-#pragma unroll
-      for (Accumulator& s : state_) scale(s, chunk.factors.from_start[tokens - 1]);
-    }
-#pragma unroll 1
-    for (int t = 0; t < token_blocks && 16 * t < valid; ++t) write_values(chunk, n, t);
+    write_values(chunk, n, valid);
   }
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  /// A chunk as one span, by the warpgroup's products.
-  template <class PutOut>
+  /// A chunk as one span, by the warpgroup's products. `Multiplied`: a head gate's products are in
+  /// the scores.
+  template <bool Multiplied, class PutOut>
   GDR_DEVICE void run_together(int n, PutOut& put_out) {
     using Products = WarpgroupProducts<Layer, Policy>;
     const Prepared& chunk = storage_.prepared[n % 2];
@@ -277,17 +317,17 @@ class BlockChunked {
 #pragma unroll
     for (int b = 0; b < token_blocks; ++b) w[b] = chunk.values[warp_].load(b, lane_);
     Products::read(state_, storage_.q[n % Extents::key_stages], o);
-    if constexpr (axis == GateAxis::head) {
+    if constexpr (Multiplied) {
       Products::wait_read(o);
 #pragma unroll
       for (int b = 0; b < token_blocks; ++b) {
-        for_each_token(o[b], [&](float& x, int t) { x *= chunk.factors.from_start[16 * b + t]; });
+        for_each_token(o[b], 16 * b, place(),
+                       [&](float& x, int t, int) { x *= chunk.factors.from_start[t]; });
       }
-#pragma unroll
-      for (Accumulator& s : state_) scale(s, chunk.factors.from_start[tokens - 1]);
+      scale_state(chunk.factors.from_start[tokens - 1]);
     }
     Products::add(w, chunk.scores, o);
-    if constexpr (axis == GateAxis::head) {
+    if constexpr (Multiplied) {
       Operand decayed[token_blocks];
 #pragma unroll
       for (int b = 0; b < token_blocks; ++b) {
@@ -304,51 +344,110 @@ class BlockChunked {
     put_out(0, o);
     Products::wait_write(state_);
   }
+  /// Value gate: whether all spans of an exact chunk are 16 tokens.
+  static GDR_DEVICE bool spans_are_whole(const Prepared& chunk) {
+    int all = 16;
+#pragma unroll
+    for (const auto& spans : chunk.factors.span) {
+#pragma unroll
+      for (const int span : spans) all &= span;
+    }
+    return all == 16;
+  }
+  /// Value gate: a chunk of such spans.
+  template <class PutOut>
+  GDR_DEVICE void run_spans_together(int n, int valid, PutOut& put_out) {
+    using Products = WarpgroupProducts<Layer, Policy>;
+    const Prepared& chunk = storage_.prepared[n % 2];
+#pragma unroll 1
+    for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
+      Accumulator o[1];
+      Products::read_block(state_, storage_.q[n % Extents::key_stages], block, o);
+      finish_span(chunk, block, o[0]);
+      scale_to_end(chunk, block, 15);
+      Products::write_block(chunk.values[warp_].load(block, lane_),
+                            storage_.k[n % Extents::key_stages], block, state_);
+      scale_outputs(chunk, block, o[0]);
+      put_out(block, o);
+      Products::wait_write(state_);
+    }
+  }
 #endif
+
+  /// Value gate, exact: o_t = b_t past_t + sums_t.
+  GDR_DEVICE void finish_span(const Prepared& chunk, int block, Accumulator& o) const {
+    const Accumulator b = chunk.factors.products[warp_].load(block, lane_);
+    const Accumulator sums = Operands::from_a(chunk.sums[warp_].load(block, lane_));
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) o.c[n8][e] = fmaf(b.c[n8][e], o.c[n8][e], sums.c[n8][e]);
+    }
+  }
+  /// And S <- b_t S with the last token of a span.
+  GDR_DEVICE void scale_to_end(const Prepared& chunk, int block, int last) {
+    const auto& lanes = chunk.factors.products[warp_].data[block][last / 8];
+    const auto* const b = reinterpret_cast<const float*>(&lanes[group() * 4 + last % 8 / 2]);
+    const float upper = b[last % 2], lower = b[2 + last % 2];
+#pragma unroll
+    for (Accumulator& s : state_) scale_rows(s, upper, lower);
+  }
 
   /// A chunk as one span, by the warp's own products, some blocks of 16 tokens at a time.
   template <class PutOut>
-  GDR_DEVICE void run_alone(int n, bool causal, int valid, PutOut& put_out) {
+  GDR_DEVICE void run_alone(int n, ChunkMode mode, int valid, PutOut& put_out) {
     constexpr int blocks = token_blocks < 2 ? token_blocks : 2;
     const Prepared& chunk = storage_.prepared[n % 2];
 #pragma unroll 1
     for (int first = 0; first < token_blocks && 16 * first < valid; first += blocks) {
       Accumulator o[blocks];
       read(n, first, o);
+      if constexpr (axis == GateAxis::head) {
+        if (mode != ChunkMode::divided) {
 #pragma unroll
-      for (int i = 0; i < blocks; ++i) {
-        const int t = first + i;
-        if constexpr (axis == GateAxis::head) {
-          for_each_token(o[i], [&](float& x, int u) { x *= chunk.factors.from_start[16 * t + u]; });
-        }
-        if (causal) continue;
-#pragma unroll 1
-        for (int s = 0; s <= t; ++s) {
-          Operands::multiply_add(o[i], chunk.values[warp_].load(s, lane_),
-                                 Operands::load_b_transposed(chunk.scores, 16 * t, 16 * s, lane_));
+          for (int i = 0; i < blocks; ++i) {
+            for_each_token(o[i], 16 * (first + i), place(),
+                           [&](float& x, int t, int) { x *= chunk.factors.from_start[t]; });
+          }
         }
       }
-      if (causal) {
+      if (mode == ChunkMode::causal) {
         for (int s = 0; s < 16 * (first + blocks); ++s) add_causally(chunk, s, 16 * first, o);
+      } else {
+#pragma unroll
+        for (int i = 0; i < blocks; ++i) {
+          const int t = first + i;
+#pragma unroll 1
+          for (int s = 0; s <= t; ++s) {
+            Operands::multiply_add(
+                o[i], chunk.values[warp_].load(s, lane_),
+                Operands::load_b_transposed(chunk.scores, 16 * t, 16 * s, lane_));
+          }
+        }
       }
 #pragma unroll
       for (int i = 0; i < blocks; ++i) finish_outputs(chunk, first + i, o[i]);
       put_out(first, o);
     }
-    if constexpr (axis == GateAxis::head) {
-#pragma unroll
-      for (Accumulator& s : state_) scale(s, chunk.factors.from_start[tokens - 1]);
-    }
-#pragma unroll 1
-    for (int t = 0; t < token_blocks && 16 * t < valid; ++t) write_values(chunk, n, t);
+    write_values(chunk, n, valid);
   }
 
-  /// S^T += W^T K of 16 tokens with the values that the preparation left.
-  GDR_DEVICE void write_values(const Prepared& chunk, int n, int t_block) {
+  /// S^T += W^T K of a chunk with the values that the preparation left.
+  GDR_DEVICE void write_values(const Prepared& chunk, int n, int valid) {
+    bool multiplied = false;
     if constexpr (axis == GateAxis::head) {
-      write(chunk.factors.decayed[warp_].load(t_block, lane_), n, t_block);
-    } else {
-      write(chunk.values[warp_].load(t_block, lane_), n, t_block);
+      multiplied = chunk.mode != ChunkMode::divided;
+      if (multiplied) scale_state(chunk.factors.from_start[tokens - 1]);
+    }
+#pragma unroll 1
+    for (int t = 0; t < token_blocks && 16 * t < valid; ++t) {
+      if constexpr (axis == GateAxis::head) {
+        if (multiplied) {
+          write(chunk.factors.decayed[warp_].load(t, lane_), n, t);
+          continue;
+        }
+      }
+      write(chunk.values[warp_].load(t, lane_), n, t);
     }
   }
 
@@ -397,7 +496,8 @@ class BlockChunked {
   }
 
   GDR_DEVICE void scale_outputs(const Prepared& chunk, int block, Accumulator& o) const {
-    for_each_token(o, [&](float& x, int t) { x *= chunk.output_scale[16 * block + t]; });
+    for_each_token(o, 16 * block, place(),
+                   [&](float& x, int t, int) { x *= chunk.output_scale[t]; });
   }
 
   /// S^T Q^T of some blocks of 16 tokens.
@@ -458,163 +558,43 @@ class BlockChunked {
       for (int first = 0; first < 16; first += span) {
         Accumulator past[1], w = values;
         read(n, block, past);
-        add_tokens(first, span, past[0], sums[0], o);
-        for_each_token(w, [&](float& x, int t) { x = (t & -span) == first ? x : 0.0f; });
-        scale_keys(chunk.factors.leave[(16 * block + first) >> (31 - __clz(span))]);
+#pragma unroll
+        for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) past[0].c[n8][e] += sums[0].c[n8][e];
+        }
+        keep_span(first, span, past[0], o);
+        for_each_token(w, 0, place(),
+                       [&](float& x, int t, int) { x = (t & -span) == first ? x : 0.0f; });
+        scale_state(chunk.factors.leave[(16 * block + first) >> (31 - __clz(span))]);
         write(Operands::to_a(w), n, block);
       }
     } else if constexpr (axis == GateAxis::value) {
-      const Accumulator a = chunk.factors.products[warp_].load(block, lane_);
-      const Accumulator v = Operands::from_a(chunk.values[warp_].load(block, lane_));
-      const int span = span_length(a, v);
+      const Accumulator values = Operands::from_a(chunk.values[warp_].load(block, lane_));
+      const int span = chunk.factors.span[warp_][block];
+#pragma unroll 1
       for (int first = 0; first < 16; first += span) {
-        Accumulator past[1], w, sums;
-        float from_start[2] = {1.0f, 1.0f};
-        read(n, block, past);
-        walk_tokens(chunk, block, first, span, v, w, from_start, past[0], sums);
-        add_tokens(first, span, past[0], sums, o);
-#pragma unroll
-        for (Accumulator& s : state_) scale_rows(s, from_start[0], from_start[1]);
+        Accumulator outputs[1], w = values;
+        read(n, block, outputs);
+        finish_span(chunk, block, outputs[0]);
+        keep_span(first, span, outputs[0], o);
+        scale_to_end(chunk, block, first + span - 1);
+        for_each_token(w, 0, place(),
+                       [&](float& x, int t, int) { x = (t & -span) == first ? x : 0.0f; });
         write(Operands::to_a(w), n, block);
       }
     }
   }
 
-  /// o_t <- past_t + sums_t for the tokens t of a span.
-  GDR_DEVICE void add_tokens(int first, int span, const Accumulator& past, const Accumulator& sums,
-                             Accumulator& o) const {
+  /// o_t <- x_t for the tokens t of a span.
+  GDR_DEVICE void keep_span(int first, int span, const Accumulator& x, Accumulator& o) const {
 #pragma unroll
     for (int n8 = 0; n8 < 2; ++n8) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const int t = 8 * n8 + 2 * place() + e % 2;
-        if ((t & -span) == first) o.c[n8][e] = past.c[n8][e] + sums.c[n8][e];
+        if ((t & -span) == first) o.c[n8][e] = x.c[n8][e];
       }
-    }
-  }
-
-  /// Value gate, the tokens t of a span in a block, in order: w_s <- a_t w_s for s < t, w_t = v_t;
-  /// sums_t = p_ts w_s summed over s; past_t times the gates from the span's start.
-  GDR_DEVICE void walk_tokens(const Prepared& chunk, int block, int first, int span,
-                              const Accumulator& v, Accumulator& w, float (&from_start)[2],
-                              Accumulator& past, Accumulator& sums) const {
-    w.clear();
-#pragma unroll
-    for (int t8 = 0; t8 < 2; ++t8) {
-      float share[2][8];  // of the sums: this lane's tokens s, [m8][t]
-#pragma unroll
-      for (int owner = 0; owner < 4; ++owner) {
-        // Gates of tokens 8 t8 + 2 owner + e for both of this lane's channels.
-        const uint4 bits = chunk.factors.products[warp_].data[block][t8][lane_ / 4 * 4 + owner];
-        const float gates[4] = {__uint_as_float(bits.x), __uint_as_float(bits.y),
-                                __uint_as_float(bits.z), __uint_as_float(bits.w)};
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          const int t = 8 * t8 + 2 * owner + e;
-          const bool is_here = (t & -span) == first;
-          const bool is_own = place() == owner;
-#pragma unroll
-          for (int m8 = 0; m8 < 2; ++m8) {
-            const float gate = is_here ? gates[2 * m8 + e] : 1.0f;
-            from_start[m8] *= gate;
-            if (is_own) past.c[t8][2 * m8 + e] *= from_start[m8];
-            share[m8][2 * owner + e] = 0.0f;
-          }
-#pragma unroll
-          for (int s8 = 0; s8 <= t8; ++s8) {
-            const float2 p = Operands::load_pair(
-                &chunk.scores.at(16 * block + t, 16 * block + 8 * s8,
-                                 decltype(chunk.scores)::offset(0, 2 * place())));
-#pragma unroll
-            for (int m8 = 0; m8 < 2; ++m8) {
-              const float gate = is_here ? gates[2 * m8 + e] : 1.0f;
-              float* const w_s = &w.c[s8][2 * m8];
-              w_s[0] *= gate;
-              w_s[1] *= gate;
-              if (s8 == t8 && is_own && is_here) w_s[e] = v.c[s8][2 * m8 + e];
-              // Tokens s after t have no weight yet, and a score that is 0.
-              float& sum = share[m8][2 * owner + e];
-              sum = fmaf(p.x, w_s[0], sum);
-              sum = fmaf(p.y, w_s[1], sum);
-            }
-          }
-        }
-      }
-#pragma unroll
-      for (int m8 = 0; m8 < 2; ++m8) {
-        // Added over the four lanes, so that each keeps the sums of its own two tokens.
-        const bool upper = place() >= 2, odd = place() % 2 != 0;
-        float half[4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const float kept = upper ? share[m8][4 + i] : share[m8][i];
-          half[i] = kept + __shfl_xor_sync(full_warp, upper ? share[m8][i] : share[m8][4 + i], 2);
-        }
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          const float kept = odd ? half[2 + e] : half[e];
-          sums.c[t8][2 * m8 + e] =
-              kept + __shfl_xor_sync(full_warp, odd ? half[e] : half[2 + e], 1);
-        }
-      }
-    }
-  }
-
-  /// The longest span, 16 tokens halved, in which products of gates stay in range for all channels
-  /// of the warp.
-  GDR_DEVICE int span_length(const Accumulator& a, const Accumulator& v) const {
-    int weight[2][2];  // [m8][n8]: of this lane's two tokens
-    int largest[2] = {0, 0};
-    bool pairs_fit = true;
-#pragma unroll
-    for (int m8 = 0; m8 < 2; ++m8) {
-#pragma unroll
-      for (int n8 = 0; n8 < 2; ++n8) {
-        weight[m8][n8] = gate_weight(a.c[n8][2 * m8]) + gate_weight(a.c[n8][2 * m8 + 1]);
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          largest[m8] = max(largest[m8], value_weight(v.c[n8][2 * m8 + e]));
-        }
-      }
-      largest[m8] = max(largest[m8], __shfl_xor_sync(full_warp, largest[m8], 1));
-      largest[m8] = max(largest[m8], __shfl_xor_sync(full_warp, largest[m8], 2));
-    }
-    int longest = 1;
-    const auto fits = [&](int m8, int w) { return w <= max_span_weight && w + largest[m8] <= 126; };
-    bool four_fit = true, eight_fit = true, sixteen_fit = true;
-#pragma unroll
-    for (int m8 = 0; m8 < 2; ++m8) {
-      int eights = 0;
-#pragma unroll
-      for (int n8 = 0; n8 < 2; ++n8) {
-        int w = weight[m8][n8];
-        pairs_fit = pairs_fit && fits(m8, w);
-        w += __shfl_xor_sync(full_warp, w, 1);
-        four_fit = four_fit && fits(m8, w);
-        w += __shfl_xor_sync(full_warp, w, 2);
-        eight_fit = eight_fit && fits(m8, w);
-        eights += w;
-      }
-      sixteen_fit = sixteen_fit && fits(m8, eights);
-    }
-    if (__all_sync(full_warp, pairs_fit)) longest = 2;
-    if (__all_sync(full_warp, four_fit)) longest = 4;
-    if (__all_sync(full_warp, eight_fit)) longest = 8;
-    if (__all_sync(full_warp, sixteen_fit)) longest = 16;
-    return longest;
-  }
-  static GDR_DEVICE int value_weight(float v) {
-    const int exponent = detail::exponent_of(v);
-    return exponent > 0 && exponent < 128 ? exponent : 0;
-  }
-
-  /// Calls use(x, token of the block) for this lane's elements of a [channel][token] accumulator.
-  template <class Use>
-  GDR_DEVICE void for_each_token(Accumulator& x, Use&& use) const {
-#pragma unroll
-    for (int n8 = 0; n8 < 2; ++n8) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) use(x.c[n8][e], 8 * n8 + 2 * place() + e % 2);
     }
   }
   static GDR_DEVICE void scale_rows(Accumulator& x, float upper, float lower) {
@@ -624,22 +604,26 @@ class BlockChunked {
       for (int e = 0; e < 4; ++e) x.c[n8][e] *= e < 2 ? upper : lower;
     }
   }
-  static GDR_DEVICE void scale(Accumulator& x, float factor) { scale_rows(x, factor, factor); }
-  /// S_ij <- S_ij * factor[j], j counted from the block's first column.
-  GDR_DEVICE void scale_channels(const float* factor) {
-    const float upper = factor[channel()], lower = factor[channel() + 8];
+  /// S <- S times the gates' product: one for each value channel of the block, key channel, or one.
+  GDR_DEVICE void scale_state(float factor) {
 #pragma unroll
-    for (Accumulator& s : state_) scale_rows(s, upper, lower);
+    for (Accumulator& s : state_) scale_rows(s, factor, factor);
   }
-  /// S_ij <- S_ij * factor[i].
-  GDR_DEVICE void scale_keys(const float* factor) {
+  template <int Width>
+  GDR_DEVICE void scale_state(const float (&factor)[Width]) {
+    if constexpr (axis == GateAxis::value) {
+      const float upper = factor[channel()], lower = factor[channel() + 8];
 #pragma unroll
-    for (int b = 0; b < key_blocks; ++b) {
+      for (Accumulator& s : state_) scale_rows(s, upper, lower);
+    } else {
 #pragma unroll
-      for (int n8 = 0; n8 < 2; ++n8) {
-        const auto f = *reinterpret_cast<const float2*>(factor + 16 * b + 8 * n8 + 2 * place());
+      for (int b = 0; b < key_blocks; ++b) {
 #pragma unroll
-        for (int e = 0; e < 4; ++e) state_[b].c[n8][e] *= e % 2 == 0 ? f.x : f.y;
+        for (int n8 = 0; n8 < 2; ++n8) {
+          const auto f = *reinterpret_cast<const float2*>(&factor[16 * b + 8 * n8 + 2 * place()]);
+#pragma unroll
+          for (int e = 0; e < 4; ++e) state_[b].c[n8][e] *= e % 2 == 0 ? f.x : f.y;
+        }
       }
     }
   }

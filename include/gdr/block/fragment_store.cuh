@@ -23,32 +23,6 @@ GDR_DEVICE uint32_t pack_pair<__nv_bfloat16>(float x, float y) {
   return Bfloat16Operands::pack(x, y);
 }
 
-/// A block [16 channels][16 tokens] of 16-bit elements, transposed across the warp so that a lane
-/// has 8 neighbouring channels of one token: lane 4 g + p gets channels 8 (p % 2) on, of token
-/// g + 8 (p / 2).
-template <class T>
-GDR_DEVICE uint4 channels_of_token(const Accumulator& x, int lane) {
-  const bool odd = lane % 2 != 0, upper = lane % 4 >= 2;
-  uint32_t four[2][2];  // [token half]: 4 channels of token g + 8 half
-#pragma unroll
-  for (int n8 = 0; n8 < 2; ++n8) {
-    uint32_t half[2];
-#pragma unroll
-    for (int m8 = 0; m8 < 2; ++m8) {
-      // Channels 8 m8 + 2 p, + 1 of token 8 n8 + g.
-      half[m8] = movmatrix(pack_pair<T>(x.c[n8][2 * m8], x.c[n8][2 * m8 + 1]));
-    }
-    const uint32_t other = __shfl_xor_sync(full_warp, odd ? half[0] : half[1], 1);
-    four[n8][0] = odd ? other : half[0];
-    four[n8][1] = odd ? half[1] : other;
-  }
-  // Even lanes now have channels 2 p .. 2 p + 3 and odd ones 8 + 2 (p - 1) .., of both tokens.
-  const uint32_t other0 = __shfl_xor_sync(full_warp, upper ? four[0][0] : four[1][0], 2);
-  const uint32_t other1 = __shfl_xor_sync(full_warp, upper ? four[0][1] : four[1][1], 2);
-  return upper ? make_uint4(other0, other1, four[1][0], four[1][1])
-               : make_uint4(four[0][0], four[0][1], other0, other1);
-}
-
 }  // namespace detail
 
 /// Where a block's columns of an output tensor lie.
@@ -76,7 +50,6 @@ GDR_DEVICE void store_output(const FragmentTarget<T>& target, const Output& outp
   if constexpr (sizeof(T) == 2) {
     if (GDR_LIKELY(target.has_whole_pieces)) {
       const int channel = output.lane % 2 * 8;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
       // Transposed through shared memory.
       __syncwarp();  // what the warp put there before has been read
 #pragma unroll
@@ -105,17 +78,6 @@ GDR_DEVICE void store_output(const FragmentTarget<T>& target, const Output& outp
         }
         to += 16 * target.time_stride;
       }
-#else
-      const int lane_token = output.lane / 4 + output.lane % 4 / 2 * 8;
-#pragma unroll
-      for (int b = 0; b < blocks; ++b) {
-        const uint4 piece = detail::channels_of_token<T>(output.x[b], output.lane);
-        const int token = 16 * b + lane_token;
-        if (token < output.tokens && channel < channels) {
-          *reinterpret_cast<uint4*>(first + token * target.time_stride + channel) = piece;
-        }
-      }
-#endif
       return;
     }
   }

@@ -56,7 +56,7 @@ struct ChunkedTuning {
   int state_warps;
   int shared_kib;  // shared memory to stay within: decides how many chunks are on their way
 
-  static constexpr int load_warps = 4;  // one for each of q, k, v, gate
+  static constexpr int load_warps = 4;  // one for each of q, k, v, gate; 16 tokens' scores each
   GDR_HOST_DEVICE constexpr int threads() const {
     return 32 * (state_warps + prepare_warps + load_warps);
   }
@@ -94,11 +94,12 @@ GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,
   const int keys = 2 * tokens * key_width * layer.operand_size;
   const int values = tokens * (columns * layer.operand_size + gate_width * layer.gate_size);
   const int operands = tokens * columns * layer.operand_size;
-  const int prepared = tokens * tokens * layer.operand_size + operands * (layer.head_gate ? 2 : 1) +
-                       (layer.value_gate ? tokens * columns * 4 : 0) +
+  const int scores = tokens * (layer.value_gate && columns > tokens ? columns : tokens);
+  const int prepared = scores * layer.operand_size + operands * (layer.head_gate ? 2 : 1) +
+                       (layer.value_gate ? tokens * (columns * 4 + 32) : 0) +
                        (layer.key_gate ? tokens / 2 * key_width * 4 : 0);
   const int small = 6 * 1024 + (layer.key_gate ? key_width * 40 : 0) +  // and gaps of alignment
-                    (layer.head_gate ? tokens * 120 : 0);
+                    (layer.head_gate ? tokens * 136 : 0);
   return key_stages * keys + value_stages * values + 2 * prepared + 2 * tokens * columns + small;
 }
 

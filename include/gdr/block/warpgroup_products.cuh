@@ -46,12 +46,12 @@ struct WarpgroupProducts {
 
   template <class Tile>
   static GDR_DEVICE void scores(const Tile& q, const Tile& k, Chunk& p) {
+    const MatrixDescriptor<Tile> q_at(q), k_at(k);
     hold(p);
     warpgroup_fence();
 #pragma unroll
     for (int b = 0; b < key_blocks; ++b) {
-      warpgroup_mma_64(&p[0].c[0][0], matrix_descriptor(q, 0, 16 * b),
-                       matrix_descriptor(k, 0, 16 * b));
+      warpgroup_mma_64(&p[0].c[0][0], q_at.at(0, 16 * b), k_at.at(0, 16 * b));
     }
     warpgroup_commit();
     warpgroup_wait<0>();
@@ -60,6 +60,7 @@ struct WarpgroupProducts {
 
   template <class Tile>
   static GDR_DEVICE void read(const State& state, const Tile& q, Chunk& o) {
+    const MatrixDescriptor<Tile> q_at(q);
     constexpr int batch = key_blocks < 8 ? key_blocks : 8;  // operands in registers at a time
 #pragma unroll
     for (int first = 0; first < key_blocks; first += batch) {
@@ -68,22 +69,49 @@ struct WarpgroupProducts {
       for (int b = 0; b < batch && first + b < key_blocks; ++b) {
         s[b] = Operands::to_a(state[first + b]);
       }
-      read_batch(s, q, first, o);
+      read_batch(s, q_at, first, o);
       if (first + batch < key_blocks) wait<0>(o);
     }
   }
   static GDR_DEVICE void wait_read(Chunk& o) { wait<0>(o); }
 
+  /// Read and write of the 16 tokens of a block alone.
+  template <class Tile>
+  static GDR_DEVICE void read_block(const State& state, const Tile& q, int block,
+                                    Accumulator (&o)[1]) {
+    const MatrixDescriptor<Tile> q_at(q);
+    Operand s[key_blocks];
+#pragma unroll
+    for (int b = 0; b < key_blocks; ++b) s[b] = Operands::to_a(state[b]);
+    o[0].clear();
+    hold(o);
+    warpgroup_fence();
+#pragma unroll
+    for (int b = 0; b < key_blocks; ++b) {
+      warpgroup_mma<16, false>(&o[0].c[0][0], s[b].r, q_at.at(16 * block, 16 * b));
+    }
+    warpgroup_commit();
+    wait<0>(o);
+  }
+  template <class Tile>
+  static GDR_DEVICE void write_block(const Operand& w, const Tile& k, int block, State& state) {
+    const MatrixDescriptor<Tile> k_at(k);
+    hold(state);
+    warpgroup_fence();
+    write_columns<0>(w, k_at, block, state);
+    warpgroup_commit();
+  }
+
   template <class Tile>
   static GDR_DEVICE void add(const Operand (&w)[token_blocks], const Tile& scores, Chunk& o) {
+    const MatrixDescriptor<Tile> scores_at(scores);
     hold(o);
     warpgroup_fence();
     // All tokens t, as products of different widths into one set of registers would be serialised
     // by the compiler: blocks of scores with s > t are zeros.
 #pragma unroll
     for (int b = 0; b < token_blocks; ++b) {
-      warpgroup_mma<Extents::tokens, false>(&o[0].c[0][0], w[b].r,
-                                            matrix_descriptor(scores, 0, 16 * b));
+      warpgroup_mma<Extents::tokens, false>(&o[0].c[0][0], w[b].r, scores_at.at(0, 16 * b));
     }
     warpgroup_commit();
   }
@@ -92,10 +120,11 @@ struct WarpgroupProducts {
 
   template <class Tile>
   static GDR_DEVICE void write(const Operand (&w)[token_blocks], const Tile& k, State& state) {
+    const MatrixDescriptor<Tile> k_at(k);
     hold(state);
     warpgroup_fence();
 #pragma unroll
-    for (int t = 0; t < token_blocks; ++t) write_columns<0>(w[t], k, t, state);
+    for (int t = 0; t < token_blocks; ++t) write_columns<0>(w[t], k_at, t, state);
     warpgroup_commit();
   }
   static GDR_DEVICE void wait_write(State& state) { wait<0>(state); }
@@ -116,14 +145,14 @@ struct WarpgroupProducts {
   }
 
   template <class Tile, int Batch>
-  static GDR_DEVICE void read_batch(const Operand (&s)[Batch], const Tile& q, int first, Chunk& o) {
+  static GDR_DEVICE void read_batch(const Operand (&s)[Batch], const MatrixDescriptor<Tile>& q,
+                                    int first, Chunk& o) {
     hold(o);
     warpgroup_fence();
 #pragma unroll
     for (int b = 0; b < Batch; ++b) {
       if (first + b >= key_blocks) break;
-      warpgroup_mma<Extents::tokens, false>(&o[0].c[0][0], s[b].r,
-                                            matrix_descriptor(q, 0, 16 * (first + b)));
+      warpgroup_mma<Extents::tokens, false>(&o[0].c[0][0], s[b].r, q.at(0, 16 * (first + b)));
     }
     warpgroup_commit();
   }
@@ -131,12 +160,12 @@ struct WarpgroupProducts {
   /// S^T += W^T K of 16 tokens and the key channels from 16 * First on, in the widest pieces that
   /// end on a panel.
   template <int First, class Tile>
-  static GDR_DEVICE void write_columns(const Operand& w, const Tile& k, int t, State& state) {
+  static GDR_DEVICE void write_columns(const Operand& w, const MatrixDescriptor<Tile>& k, int t,
+                                       State& state) {
     if constexpr (First < key_blocks) {
       constexpr int left = 16 * (key_blocks - First);
       constexpr int columns = left >= 64 ? 64 : left >= 32 ? 32 : 16;
-      warpgroup_mma<columns, true>(&state[First].c[0][0], w.r,
-                                   matrix_descriptor(k, 16 * t, 16 * First));
+      warpgroup_mma<columns, true>(&state[First].c[0][0], w.r, k.at(16 * t, 16 * First));
       write_columns<First + columns / 16>(w, k, t, state);
     }
   }

@@ -10,18 +10,38 @@
 GDR_NAMESPACE_BEGIN
 
 /// Hardware barriers in use; 0 is __syncthreads'.
-enum BarrierId : int { barrier_turn = 1, barrier_stage_q, barrier_stage_k, barrier_prepare };
+enum BarrierId : int {
+  barrier_turn = 1,
+  barrier_stage_q,
+  barrier_stage_k,
+  barrier_prepare,
+  barrier_weighed,
+  barrier_scored
+};
 
-/// PTX barrier.sync: waits for `Threads` threads (whole warps) of the block at this barrier and
-/// orders their shared-memory accesses. Not the aligned form bar.sync, as the warps of a block
-/// arrive from different code. A single warp needs no barrier of the block's.
+/// Waits for `Threads` threads (whole warps) of the block at this barrier and orders their
+/// shared-memory accesses. A single warp needs no barrier of the block's.
+///
+/// PTX bar.sync, the aligned form, where all arrive from one place in the code; barrier.sync where
+/// the roles of a block arrive from their own.
 template <BarrierId Barrier, int Threads>
 GDR_DEVICE void sync_threads() {
   static_assert(Threads % 32 == 0, "whole warps meet at a barrier");
+  constexpr bool from_one_place =
+      Barrier == barrier_stage_q || Barrier == barrier_stage_k || Barrier == barrier_prepare;
   __syncwarp();
-  if constexpr (Threads > 32) {
+  if constexpr (Threads > 32 && from_one_place) {
+    asm volatile("bar.sync %0, %1;" ::"n"(static_cast<int>(Barrier)), "n"(Threads) : "memory");
+  } else if constexpr (Threads > 32) {
     asm volatile("barrier.sync %0, %1;" ::"n"(static_cast<int>(Barrier)), "n"(Threads) : "memory");
   }
+}
+
+/// PTX barrier.arrive: the part of sync_threads for those who do not wait for the others.
+template <BarrierId Barrier, int Threads>
+GDR_DEVICE void arrive_at() {
+  __syncwarp();
+  asm volatile("barrier.arrive %0, %1;" ::"n"(static_cast<int>(Barrier)), "n"(Threads) : "memory");
 }
 
 GDR_NAMESPACE_END

@@ -19,24 +19,38 @@ GDR_NAMESPACE_BEGIN
 /// 2^-64 .. 2^64, so that a product, its reciprocal and what they scale stay in float's range.
 ///
 ///     DivisionRange range;
-///     range.add(product); ...    // each product
-///     range.add_scaled(x); ...   // each scaled value, which must be finite
+///     range.add(product); ...  // each product
 ///     range.holds()
 ///
-/// NaN is outside: fminf and fmaxf drop it, but a NaN product leaves NaN in what it scales.
+/// What was scaled must be finite, too. NaN is left to that check: fminf and fmaxf drop it, but a
+/// NaN product leaves NaN in what it scales.
 struct DivisionRange {
   float smallest = 1.0f;
   float largest = 1.0f;
-  float zero = 0.0f;  // NaN once a scaled value was not finite
 
   GDR_HOST_DEVICE void add(float product) {
     smallest = ::fminf(smallest, ::fabsf(product));
     largest = ::fmaxf(largest, ::fabsf(product));
   }
-  GDR_HOST_DEVICE void add_scaled(float x) { zero = ::fmaf(x, 0.0f, zero); }
-  GDR_HOST_DEVICE bool holds() const {
-    return smallest >= 0x1p-64f && largest <= 0x1p64f && zero == 0.0f;
+  GDR_HOST_DEVICE bool holds() const { return smallest >= 0x1p-64f && largest <= 0x1p64f; }
+};
+
+/// Whether some values are all finite: their sum of x * 0 is NaN once one is not.
+struct FiniteCheck {
+  float zero = 0.0f;
+
+  GDR_HOST_DEVICE void add(float x) { zero = ::fmaf(x, 0.0f, zero); }
+  GDR_HOST_DEVICE bool holds() const { return zero == 0.0f; }
+};
+
+/// DivisionRange for products that are given by their logarithms to base 2.
+struct LogDivisionRange {
+  float largest = 0.0f;
+
+  GDR_HOST_DEVICE void add(float log2_product) {
+    largest = ::fmaxf(largest, ::fabsf(log2_product));
   }
+  GDR_HOST_DEVICE bool holds() const { return largest <= 64.0f; }
 };
 
 namespace detail {

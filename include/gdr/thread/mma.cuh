@@ -39,18 +39,36 @@ GDR_DEVICE uint32_t movmatrix(uint32_t r) {
   return transposed;
 }
 
+/// The reverse of ldmatrix: PTX stmatrix, or what does the same before sm_90.
+GDR_DEVICE void stmatrix(uint32_t row_address, const uint32_t (&r)[4]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-inline constexpr bool has_stmatrix = true;
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row_address),
+      "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+      : "memory");
+#else
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+#pragma unroll
+  for (unsigned m = 0; m < 4; ++m) {
+    const uint32_t row = __shfl_sync(0xffffffffu, row_address, 8 * m + lane / 4);
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(row + lane % 4 * 4), "r"(r[m]) : "memory");
+  }
+#endif
+}
 /// The reverse of ldmatrix_transposed.
 GDR_DEVICE void stmatrix_transposed(uint32_t row_address, const uint32_t (&r)[4]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile(
       "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row_address),
       "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
       : "memory");
-}
 #else
-inline constexpr bool has_stmatrix = false;
+  const uint32_t transposed[4] = {movmatrix(r[0]), movmatrix(r[1]), movmatrix(r[2]),
+                                  movmatrix(r[3])};
+  stmatrix(row_address, transposed);
 #endif
+}
 
 /// c += a b with a 16 x 16, b 16 x 8 in bfloat16, c 16 x 8 in float: c[0], c[1] are elements
 /// (g, 2 p), (g, 2 p + 1) and c[2], c[3] those of row g + 8.
@@ -79,12 +97,23 @@ GDR_DEVICE uint32_t round_to_tf32(float x) {
   return bits;
 }
 
-/// exp(x) within 2^-21 |x|, 0 below 2^-126.
-GDR_DEVICE float fast_exp(float x) {
+/// a b + c of pairs in bfloat16.
+GDR_DEVICE uint32_t multiply_add_bf16x2(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t d;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+}
+
+inline constexpr float log2_e = 1.44269504f;
+
+/// 2^x within 2^-22, 0 below 2^-126.
+GDR_DEVICE float fast_exp2(float x) {
   float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// exp(x) within 2^-21 |x|, 0 below 2^-126.
+GDR_DEVICE float fast_exp(float x) { return fast_exp2(x * log2_e); }
 
 /// 1 / x within an ulp, for normal numbers whose reciprocal is one.
 GDR_DEVICE float fast_reciprocal(float x) {

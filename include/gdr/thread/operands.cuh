@@ -12,6 +12,7 @@
 /// and of an operand A (16 x 16) the same elements, so that accumulators become operands in place.
 
 #include <gdr/block/swizzled_tile.cuh>
+#include <gdr/thread/chunk_range.hpp>
 #include <gdr/thread/convert.cuh>
 
 GDR_NAMESPACE_BEGIN
@@ -84,6 +85,16 @@ struct Bfloat16Operands {
         a.r, tile.address(row, column, Tile::offset(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8)));
     return a;
   }
+  /// Writes A to a tile [M][K], and to a tile [K][M].
+  template <class Tile>
+  static GDR_DEVICE void store_a(Tile& tile, int row, int column, int lane, const A& a) {
+    stmatrix(tile.address(row, column, Tile::offset(lane % 16, lane / 16 * 8)), a.r);
+  }
+  template <class Tile>
+  static GDR_DEVICE void store_a_transposed(Tile& tile, int row, int column, int lane, const A& a) {
+    stmatrix_transposed(
+        tile.address(row, column, Tile::offset(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8)), a.r);
+  }
   /// B (K x N) from a tile [N][K].
   template <class Tile>
   static GDR_DEVICE B load_b_transposed(const Tile& tile, int row, int column, int lane) {
@@ -99,6 +110,15 @@ struct Bfloat16Operands {
     ldmatrix_transposed(b.r, tile.address(row, column, Tile::offset(lane % 16, lane / 16 * 8)));
     return b;
   }
+  /// Whether all elements of some operands are finite.
+  struct FiniteCheck {
+    uint32_t zeros = 0;  // sums of x * 0: NaN once an x is not finite
+    GDR_DEVICE void add(const A& a) {
+#pragma unroll
+      for (const uint32_t pair : a.r) zeros = multiply_add_bf16x2(pair, 0, zeros);
+    }
+    GDR_DEVICE bool holds() const { return zeros == 0; }
+  };
   /// c += a b.
   static GDR_DEVICE void multiply_add(Accumulator& acc, const A& a, const B& b) {
     mma_bf16(acc.c[0], a.r, b.r[0], b.r[1]);
@@ -190,6 +210,39 @@ struct Tf32Operands {
     }
     return a;
   }
+  template <class Tile>
+  static GDR_DEVICE void store_a(Tile& tile, int row, int column, int lane, const A& a) {
+    const int lane_offset = Tile::offset(lane / 4, lane % 4 * 2);
+#pragma unroll
+    for (int k8 = 0; k8 < 2; ++k8) {
+#pragma unroll
+      for (int m8 = 0; m8 < 2; ++m8) {
+        *reinterpret_cast<float2*>(&tile.at(row + 8 * m8, column + 8 * k8, lane_offset)) =
+            make_float2(a.x[k8][2 * m8], a.x[k8][2 * m8 + 1]);
+      }
+    }
+  }
+  template <class Tile>
+  static GDR_DEVICE void store_a_transposed(Tile& tile, int row, int column, int lane, const A& a) {
+    const int g = lane / 4, p = lane % 4;
+#pragma unroll
+    for (int k8 = 0; k8 < 2; ++k8) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        tile.at(row + 8 * k8 + e % 2, column + e / 2 * 8, Tile::offset(2 * p, g)) = a.x[k8][e];
+      }
+    }
+  }
+  struct FiniteCheck : gdr::FiniteCheck {
+    using gdr::FiniteCheck::add;
+    GDR_DEVICE void add(const A& a) {
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+#pragma unroll
+        for (const float x : a.x[n]) add(x);
+      }
+    }
+  };
   template <class Tile>
   static GDR_DEVICE B load_b_transposed(const Tile& tile, int row, int column, int lane) {
     const int g = lane / 4, p = lane % 4;

@@ -54,21 +54,30 @@ GDR_DEVICE void hold(float (&x)[N]) {
   for (int n = 0; n < N; ++n) asm volatile("" : "+f"(x[n])::"memory");
 }
 
-/// A matrix in shared memory as the instructions take it, from element (row, column) of a tile on.
-/// `stride_bytes` and `leading_bytes` are the distances between groups of 8 rows and, where columns
-/// are the outer dimension of the product, between panels.
+/// A tile in shared memory as the instructions take it, and the matrix from its element (row,
+/// column) on. The distances are those between groups of 8 rows and, where columns are the outer
+/// dimension of the product, between panels.
 template <class Tile>
-GDR_DEVICE uint64_t matrix_descriptor(const Tile& tile, int row, int column) {
-  constexpr uint64_t swizzle = Tile::panel_bytes == 128 ? 1 : Tile::panel_bytes == 64 ? 2 : 3;
-  constexpr uint64_t stride_bytes = 8 * Tile::panel_bytes;
-  constexpr uint64_t leading_bytes = Tile::rows * Tile::panel_bytes;
-  const int place = column / Tile::panel_columns * static_cast<int>(leading_bytes) +
-                    row * Tile::panel_bytes +
-                    column % Tile::panel_columns * static_cast<int>(sizeof(tile.data[0]));
-  const uint32_t start = shared_address(tile.data) + static_cast<uint32_t>(place);
-  return (start & 0x3ffff) >> 4 | (leading_bytes >> 4) << 16 | (stride_bytes >> 4) << 32 |
-         swizzle << 62;
-}
+class MatrixDescriptor {
+ public:
+  GDR_DEVICE explicit MatrixDescriptor(const Tile& tile)
+      : bits_((shared_address(tile.data) & 0x3ffff) >> 4 | (leading_bytes >> 4) << 16 |
+              (stride_bytes >> 4) << 32 | swizzle << 62) {}
+  GDR_DEVICE uint64_t at(int row, int column) const {
+    const int place = column / Tile::panel_columns * static_cast<int>(leading_bytes) +
+                      row * Tile::panel_bytes +
+                      column % Tile::panel_columns * static_cast<int>(sizeof(Tile::data[0]));
+    return bits_ + static_cast<uint64_t>(place >> 4);
+  }
+
+ private:
+  static constexpr uint64_t swizzle = Tile::panel_bytes == 128  ? 1
+                                      : Tile::panel_bytes == 64 ? 2
+                                                                : 3;
+  static constexpr uint64_t stride_bytes = 8 * Tile::panel_bytes;
+  static constexpr uint64_t leading_bytes = Tile::rows * Tile::panel_bytes;
+  uint64_t bits_;
+};
 
 /// `d` has N / 2 elements. ByRows: B lies as [K][N], a row a token; else as [N][K].
 template <int N, bool ByRows>

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Scores of a chunk, P = Q K^T below the diagonal, by four warps: 16 tokens t each.
+
+#include <gdr/block/chunk_work.cuh>
+
+GDR_NAMESPACE_BEGIN
+
+template <class Layer, class Policy>
+class ChunkScores {
+  using Extents = ChunkExtents<Layer, Policy>;
+  using Operands = typename Extents::Operands;
+  using Storage = ChunkStorage<Extents>;
+  static constexpr GateAxis axis = Extents::axis;
+  static constexpr int tokens = Extents::tokens;
+  static constexpr int token_blocks = Extents::token_blocks;
+
+ public:
+  /// They work together.
+  static constexpr int warps = 4;
+  static_assert(token_blocks <= warps, "16 tokens a warp");
+
+  GDR_DEVICE ChunkScores(Storage& storage, int warp, int lane)
+      : storage_(storage), warp_(warp), lane_(lane) {}
+
+  using Products = Accumulator[token_blocks];
+
+  /// q_t . k_s of chunk n.
+  GDR_DEVICE void multiply(int n, Products& p) {
+    lane_ = opaque(lane_);  // as in ChunkWork::begin
+    const auto& q = storage_.q[n % Extents::key_stages];
+    const auto& k = storage_.k[n % Extents::key_stages];
+#pragma unroll
+    for (Accumulator& x : p) x.clear();
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    using Together = WarpgroupProducts<Layer, Policy>;
+    constexpr bool together = uses_warpgroups<Layer, Policy> && Together::has_scores;
+    if constexpr (together) Together::scores(q, k, p);
+#else
+    constexpr bool together = false;
+#endif
+    if constexpr (!together) {
+      if (warp_ >= token_blocks) return;
+#pragma unroll 2
+      for (int i = 0; i < Extents::key_width; i += 16) {
+        const auto a = Operands::load_a(q, 16 * warp_, i, lane_);
+#pragma unroll
+        for (int s = 0; s < token_blocks; ++s) {
+          if (s > warp_) break;
+          Operands::multiply_add(p[s], a, Operands::load_b_transposed(k, 16 * s, i, lane_));
+        }
+      }
+    }
+  }
+
+  /// scores[t][s] = p_ts for s <= t, else 0; where a head gate is multiplied along, times the gates
+  /// after s up to and with t.
+  GDR_DEVICE void store(int n, ChunkMode mode, Products& p) const {
+    if (warp_ >= token_blocks) return;
+    auto& scores = storage_.prepared[n % 2].scores;
+#pragma unroll
+    for (int s_block = 0; s_block < token_blocks; ++s_block) {
+      if (s_block > warp_) {
+        // A warpgroup multiplies with these blocks, too.
+        if constexpr (!uses_warpgroups<Layer, Policy>) break;
+        p[s_block].clear();
+      } else if constexpr (axis == GateAxis::head) {
+        if (!GDR_LIKELY(mode == ChunkMode::divided)) decay(s_block, p[s_block]);
+      }
+      if (s_block == warp_) {
+        // By select: a score that is not finite must not reach an earlier token.
+#pragma unroll
+        for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            const int t = group() + e / 2 * 8, s = 8 * n8 + 2 * place() + e % 2;
+            if (s > t) p[s_block].c[n8][e] = 0.0f;
+          }
+        }
+        if constexpr (axis == GateAxis::value) {
+#pragma unroll
+          for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+            for (int m8 = 0; m8 < 2; ++m8) {
+              *reinterpret_cast<float2*>(
+                  &storage_.scratch.diagonal[16 * warp_ + 8 * m8 + group()][8 * n8 + 2 * place()]) =
+                  make_float2(p[s_block].c[n8][2 * m8], p[s_block].c[n8][2 * m8 + 1]);
+            }
+          }
+        }
+      }
+      Operands::store_a(scores, 16 * warp_, 16 * s_block, lane_, Operands::to_a(p[s_block]));
+    }
+  }
+
+ private:
+  GDR_DEVICE int group() const { return static_cast<unsigned>(lane_) / 4; }
+  GDR_DEVICE int place() const { return static_cast<unsigned>(lane_) % 4; }
+
+  /// Scores with a block of tokens s times the gates after s up to and with t.
+  GDR_DEVICE void decay(int s_block, Accumulator& p) const {
+    const auto& scratch = storage_.scratch;
+    const auto pair = [](const float* at) { return *reinterpret_cast<const float2*>(at); };
+    float between = 1.0f;
+    for (int b = s_block + 1; b < warp_; ++b) {
+      between = gate_product(between, scratch.whole_block[b]);
+    }
+#pragma unroll
+    for (int m8 = 0; m8 < 2; ++m8) {
+      const int t = 16 * warp_ + 8 * m8 + group();
+      const float up_to_t = gate_product(between, scratch.from_block[t]);
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+        const int s = 8 * n8 + 2 * place();
+        float2 d;
+        if (s_block == warp_) {
+          d = pair(&scratch.within[t][s]);
+        } else {
+          d = pair(&scratch.to_block_end[16 * s_block + s]);
+          d = make_float2(gate_product(d.x, up_to_t), gate_product(d.y, up_to_t));
+        }
+        p.c[n8][2 * m8] *= d.x;
+        p.c[n8][2 * m8 + 1] *= d.y;
+      }
+    }
+  }
+
+  Storage& storage_;
+  int warp_;
+  int lane_;
+};
+
+GDR_NAMESPACE_END

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// What the parts of a chunk's preparation share: the chunk, the threads at work on it, and tiles
+/// of tokens as fragments [channel][token].
+
+#include <gdr/block/chunk_loader.cuh>
+#include <gdr/block/warpgroup_products.cuh>
+#include <gdr/thread/barrier.cuh>
+#include <gdr/thread/chunk_range.hpp>
+#include <gdr/thread/decay.hpp>
+#include <gdr/thread/lanes.cuh>
+#include <gdr/thread/special_registers.cuh>
+
+GDR_NAMESPACE_BEGIN
+
+/// The factor a_t of a raw gate.
+template <class Layer>
+GDR_DEVICE float chunk_factor(const Span<Layer>& span, float raw, int channel) {
+  const float gate = span.gate_function(raw, span.head, channel);
+  if constexpr (stdx::is_same<typename Layer::Space, Linear>::value) {
+    return gate;
+  } else if constexpr (Layer::element_type == DataType::float32) {
+    return expf(gate);
+  } else {
+    return fast_exp(gate);
+  }
+}
+
+/// Calls use(x, token, upper or lower 8 of the channels) for this lane's elements of a fragment
+/// [16 channels][16 tokens] whose first token is `first`.
+template <class Use>
+GDR_DEVICE void for_each_token(Accumulator& x, int first, int place, Use&& use) {
+#pragma unroll
+  for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) use(x.c[n8][e], first + 8 * n8 + 2 * place + e % 2, e / 2);
+  }
+}
+
+/// Chunk `n` in preparation, and one of the 32 * prepare_warps threads at work on it. They call
+/// each method of it, and of the parts that work with it, together.
+template <class Layer, class Policy>
+struct ChunkWork {
+  using Extents = ChunkExtents<Layer, Policy>;
+  using Operands = typename Extents::Operands;
+  using Storage = ChunkStorage<Extents>;
+  using Prepared = PreparedChunk<Extents>;
+  using KeyTile = typename Storage::template Tile<Extents::key_width>;
+  static constexpr GateAxis axis = Extents::axis;
+  static constexpr int tokens = Extents::tokens;
+  static constexpr int warps = Extents::tuning.prepare_warps;
+  static constexpr int threads = Extents::prepare_threads;
+
+  Storage& storage;
+  const Span<Layer>& span;
+  int first_column;
+  int thread;
+  int warp;
+  int lane;
+  int n = 0;
+  int vote = 0;
+
+  GDR_DEVICE ChunkWork(Storage& s, const Span<Layer>& of, int column, int thread_number)
+      : storage(s), span(of), first_column(column), thread(thread_number) {
+    begin(0);
+  }
+  /// Turns to chunk `number`. Addresses depend on the thread's number alone. They are to be made
+  /// anew in each chunk: made once, they would take more registers than there are.
+  GDR_DEVICE void begin(int number) {
+    n = number;
+    thread = opaque(thread);
+    warp = static_cast<unsigned>(thread) / 32;
+    lane = static_cast<unsigned>(thread) % 32;
+  }
+
+  GDR_DEVICE int group() const { return static_cast<unsigned>(lane) / 4; }
+  GDR_DEVICE int place() const { return static_cast<unsigned>(lane) % 4; }
+  GDR_DEVICE int valid_tokens() const { return tokens_of_tile<tokens>(span, n); }
+
+  GDR_DEVICE auto& q() const { return storage.q[n % Extents::key_stages]; }
+  GDR_DEVICE auto& k() const { return storage.k[n % Extents::key_stages]; }
+  GDR_DEVICE auto& v() const { return storage.v[n % Extents::value_stages]; }
+  GDR_DEVICE auto& gate() const { return storage.scratch.gate[n % Extents::value_stages]; }
+  GDR_DEVICE Prepared& prepared() const { return storage.prepared[n % 2]; }
+  /// What the state is to be multiplied by after this chunk, and after the one before.
+  GDR_DEVICE auto& leave() const { return storage.scratch.leave[n % 2]; }
+  GDR_DEVICE auto& leave_before() const { return storage.scratch.leave[(n + 1) % 2]; }
+
+  static GDR_DEVICE void meet() { sync_threads<barrier_prepare, threads>(); }
+  /// Whether any of the threads says so; they also meet.
+  GDR_DEVICE bool any_of_threads(bool mine) {
+    // Two sets in turn: one may still be read when the next vote begins.
+    int(&votes)[warps] = storage.votes[vote];
+    vote ^= 1;
+    const bool any_of_warp = __any_sync(full_warp, mine) != 0;
+    if (lane == 0) votes[warp] = any_of_warp;
+    meet();
+    int any = 0;
+#pragma unroll
+    for (int w = 0; w < warps; ++w) any |= votes[w];
+    return any != 0;
+  }
+
+  GDR_DEVICE float factor(float raw, int channel) const { return chunk_factor(span, raw, channel); }
+  /// What output t is multiplied by, whatever the gates.
+  GDR_DEVICE float output_scale(int t) const {
+    return GDR_LIKELY(!span.qk_l2norm) ? span.scale : span.scale * storage.inverse_norm_q[t];
+  }
+
+  /// Elements of 16 tokens and 16 channels of a tile [t][channel], as a fragment [channel][token].
+  template <class Tile>
+  GDR_DEVICE Accumulator load_by_channel(const Tile& tile, int t_block, int c) const {
+    using T = stdx::remove_cv_t<stdx::remove_reference_t<decltype(tile.data[0])>>;
+    if constexpr (sizeof(T) == 2) {
+      const auto a = Bfloat16Operands::load_a_transposed(tile, 16 * t_block, 16 * c, lane);
+      if constexpr (data_type_of<T> == DataType::bfloat16) return Bfloat16Operands::from_a(a);
+      Accumulator x;
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+        PackedVector<T, 2> pair;
+        pair.word[0] = a.r[r];
+        x.c[r / 2][r % 2 * 2] = pair.get(0);
+        x.c[r / 2][r % 2 * 2 + 1] = pair.get(1);
+      }
+      return x;
+    } else {
+      return Tf32Operands<false>::from_a(
+          Tf32Operands<false>::load_a_transposed(tile, 16 * t_block, 16 * c, lane));
+    }
+  }
+};
+
+GDR_NAMESPACE_END
