@@ -51,6 +51,7 @@ class GateProducts {
     Accumulator inverse[half_blocks];
     float whole[2];  // product of the half's gates, by upper and lower channels: in lanes that
                      // write it
+    float due[2];    // what the state is to be multiplied by after the chunk before
   };
 
   GDR_DEVICE explicit GateProducts(const Work& work) : work_(work) {}
@@ -66,6 +67,8 @@ class GateProducts {
 
   /// Makes the products; whether they may be divided by. NaN is left to what they scale.
   GDR_DEVICE bool make(const Item& item, Half& half) const {
+#pragma unroll
+    for (int m8 = 0; m8 < 2; ++m8) half.due[m8] = work_.leave_before()[channel(item, m8)];
     if constexpr (by_matrix) {
       sum_by_matrix(item, half);
       LogDivisionRange range;
@@ -97,17 +100,16 @@ class GateProducts {
 
   /// Leaves what the state is to be multiplied by before the chunk, with what is due from the one
   /// before, and after it.
-  GDR_DEVICE void store_whole(const Item& item, const float (&product)[2]) const {
+  GDR_DEVICE void store_whole(const Item& item, const Half& half) const {
     if (!writes_whole(item)) return;
 #pragma unroll
     for (int m8 = 0; m8 < 2; ++m8) {
       const int c = channel(item, m8);
-      if (item.second_half) work_.leave()[c] = product[m8];
+      if (item.second_half) work_.leave()[c] = half.whole[m8];
       if (!item.second_half || halves == 1) {
-        work_.prepared().factors.enter[c] =
-            work_.leave_before()[c] * (halves == 1 ? 1.0f : product[m8]);
+        work_.prepared().factors.enter[c] = half.due[m8] * (halves == 1 ? 1.0f : half.whole[m8]);
       }
-      if (!GDR_LIKELY(!work_.span.only_state)) whole(item, m8) = product[m8];
+      if (!GDR_LIKELY(!work_.span.only_state)) whole(item, m8) = half.whole[m8];
     }
   }
   /// Of a chunk that is gone through exactly: nothing is left for later.
@@ -133,6 +135,27 @@ class GateProducts {
     }
   }
 
+  /// Whether this item's gates alone, all together, surely rule division out. In fewer steps than
+  /// make, to be asked where it is expected.
+  GDR_DEVICE bool rules_division_out(const Item& item) const {
+    float product[2] = {1.0f, 1.0f};
+#pragma unroll
+    for (int i = 0; i < half_blocks; ++i) {
+      Accumulator a[1];
+      load<false>(item, item.first_block() + i, a);
+      for_each_token(a[0], 0, 0, [&](float& x, int, int m8) { product[m8] *= x; });
+    }
+    bool is_out = false;
+#pragma unroll
+    for (float& p : product) {
+      p *= __shfl_xor_sync(full_warp, p, 1);
+      p *= __shfl_xor_sync(full_warp, p, 2);
+      // By more than roundings in another order can make up for.
+      is_out = is_out || !(fabsf(p) >= 0x1p-65f && fabsf(p) <= 0x1p65f);
+    }
+    return is_out;
+  }
+
   /// Gates of an item's channels and some blocks of tokens, as factors or, `AsLogs`, as the gate
   /// function gives them.
   template <bool AsLogs, int Blocks>
@@ -142,7 +165,7 @@ class GateProducts {
     const int of_function[2] = {min(of_tensor(item, 0), last), min(of_tensor(item, 1), last)};
 #pragma unroll
     for (int i = 0; i < Blocks; ++i) {
-      a[i] = work_.load_by_channel(work_.gate(), first_block + i, item.channels);
+      a[i] = load_by_channel(work_.gate(), first_block + i, item.channels, work_.lane);
       for_each_token(a[i], 0, 0, [&](float& x, int, int m8) {
         x = AsLogs ? work_.span.gate_function(x, work_.span.head, of_function[m8])
                    : work_.factor(x, of_function[m8]);

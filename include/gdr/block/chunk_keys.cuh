@@ -14,6 +14,7 @@ class KeyWeights {
   using Work = ChunkWork<Layer, Policy>;
   using Extents = typename Work::Extents;
   using Operands = typename Extents::Operands;
+  using FiniteCheck = typename Operands::FiniteCheck;
   using Element = typename Layer::Element;
   using Gates = GateProducts<Layer, Policy>;
   using Item = typename Gates::Item;
@@ -44,24 +45,30 @@ class KeyWeights {
 
  private:
   GDR_DEVICE bool weigh(const Item& item) const {
+    // Asked for before they are needed.
+    Accumulator q[Gates::half_blocks], k[Gates::half_blocks];
+#pragma unroll
+    for (int i = 0; i < Gates::half_blocks; ++i) {
+      q[i] = load_by_channel(work_.q(), item.first_block() + i, item.channels, work_.lane);
+      k[i] = load_by_channel(work_.k(), item.first_block() + i, item.channels, work_.lane);
+    }
     typename Gates::Half half;
     const bool in_range = gates_.make(item, half);
-    typename Operands::FiniteCheck finite;
+    FiniteCheck finite;
 #pragma unroll
     for (int i = 0; i < Gates::half_blocks; ++i) {
       const int block = item.first_block() + i;
+      store_scaled(work_.k(), block, item.channels, k[i], half.inverse[i], finite);
       if (GDR_LIKELY(!work_.span.only_state)) {
-        scale(work_.q(), block, item.channels, half.r[i], finite);
+        store_scaled(work_.q(), block, item.channels, q[i], half.r[i], finite);
       }
-      scale(work_.k(), block, item.channels, half.inverse[i], finite);
     }
-    gates_.store_whole(item, half.whole);
+    gates_.store_whole(item, half);
     return in_range && finite.holds();
   }
   template <class Tile>
-  GDR_DEVICE void scale(Tile& tile, int block, int channels, const Accumulator& factors,
-                        typename Operands::FiniteCheck& finite) const {
-    Accumulator x = work_.load_by_channel(tile, block, channels);
+  GDR_DEVICE void store_scaled(Tile& tile, int block, int channels, Accumulator& x,
+                               const Accumulator& factors, FiniteCheck& finite) const {
 #pragma unroll
     for (int n8 = 0; n8 < 2; ++n8) {
 #pragma unroll

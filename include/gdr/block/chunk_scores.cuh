@@ -26,13 +26,31 @@ class ChunkScores {
   GDR_DEVICE ChunkScores(Storage& storage, int warp, int lane)
       : storage_(storage), warp_(warp), lane_(lane) {}
 
-  using Products = Accumulator[token_blocks];
-
-  /// q_t . k_s of chunk n.
-  GDR_DEVICE void multiply(int n, Products& p) {
+  /// Of chunk n, whose mode counts under a head gate: scores[t][s] = q_t . k_s for s <= t, else 0;
+  /// where a head gate is multiplied along, times the gates after s up to and with t.
+  GDR_DEVICE void make(int n, ChunkMode mode) {
     lane_ = opaque(lane_);  // as in ChunkWork::begin
-    const auto& q = storage_.q[n % Extents::key_stages];
-    const auto& k = storage_.k[n % Extents::key_stages];
+    Accumulator p[token_blocks];
+    multiply(storage_.q[n % Extents::key_stages], storage_.k[n % Extents::key_stages], p);
+    if (warp_ >= token_blocks) return;
+    auto& scores = storage_.prepared[n % 2].scores;
+#pragma unroll
+    for (int s_block = 0; s_block < token_blocks; ++s_block) {
+      if constexpr (axis == GateAxis::head) {
+        if (!GDR_LIKELY(mode == ChunkMode::divided) && s_block <= warp_) decay(s_block, p[s_block]);
+      }
+      // With the blocks above the diagonal, which a warpgroup multiplies with, too.
+      Operands::store_a(scores, 16 * warp_, 16 * s_block, lane_,
+                        Operands::lower_triangle(p[s_block], warp_ - s_block, lane_));
+    }
+  }
+
+ private:
+  GDR_DEVICE int group() const { return static_cast<unsigned>(lane_) / 4; }
+  GDR_DEVICE int place() const { return static_cast<unsigned>(lane_) % 4; }
+
+  template <class Tile>
+  GDR_DEVICE void multiply(const Tile& q, const Tile& k, Accumulator (&p)[token_blocks]) const {
 #pragma unroll
     for (Accumulator& x : p) x.clear();
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -55,50 +73,6 @@ class ChunkScores {
       }
     }
   }
-
-  /// scores[t][s] = p_ts for s <= t, else 0; where a head gate is multiplied along, times the gates
-  /// after s up to and with t.
-  GDR_DEVICE void store(int n, ChunkMode mode, Products& p) const {
-    if (warp_ >= token_blocks) return;
-    auto& scores = storage_.prepared[n % 2].scores;
-#pragma unroll
-    for (int s_block = 0; s_block < token_blocks; ++s_block) {
-      if (s_block > warp_) {
-        // A warpgroup multiplies with these blocks, too.
-        if constexpr (!uses_warpgroups<Layer, Policy>) break;
-        p[s_block].clear();
-      } else if constexpr (axis == GateAxis::head) {
-        if (!GDR_LIKELY(mode == ChunkMode::divided)) decay(s_block, p[s_block]);
-      }
-      if (s_block == warp_) {
-        // By select: a score that is not finite must not reach an earlier token.
-#pragma unroll
-        for (int n8 = 0; n8 < 2; ++n8) {
-#pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            const int t = group() + e / 2 * 8, s = 8 * n8 + 2 * place() + e % 2;
-            if (s > t) p[s_block].c[n8][e] = 0.0f;
-          }
-        }
-        if constexpr (axis == GateAxis::value) {
-#pragma unroll
-          for (int n8 = 0; n8 < 2; ++n8) {
-#pragma unroll
-            for (int m8 = 0; m8 < 2; ++m8) {
-              *reinterpret_cast<float2*>(
-                  &storage_.scratch.diagonal[16 * warp_ + 8 * m8 + group()][8 * n8 + 2 * place()]) =
-                  make_float2(p[s_block].c[n8][2 * m8], p[s_block].c[n8][2 * m8 + 1]);
-            }
-          }
-        }
-      }
-      Operands::store_a(scores, 16 * warp_, 16 * s_block, lane_, Operands::to_a(p[s_block]));
-    }
-  }
-
- private:
-  GDR_DEVICE int group() const { return static_cast<unsigned>(lane_) / 4; }
-  GDR_DEVICE int place() const { return static_cast<unsigned>(lane_) % 4; }
 
   /// Scores with a block of tokens s times the gates after s up to and with t.
   GDR_DEVICE void decay(int s_block, Accumulator& p) const {

@@ -30,24 +30,53 @@ class ExactSpans {
   GDR_DEVICE explicit ExactSpans(const Work& work)
       : work_(work), channel_(work.lane % 16), upper_(work.lane >= 16) {}
 
-  /// Leaves w, b, sums and the spans' lengths.
-  GDR_DEVICE void make() const {
+  /// Leaves w, b, sums and the spans' lengths. wait_for_scores() is called once, when scores are
+  /// needed.
+  template <class Wait>
+  GDR_DEVICE void make(Wait&& wait_for_scores) const {
+    bool has_scores = work_.span.only_state;
 #pragma unroll 1
-    for (int item = work_.warp; item < items; item += Work::warps) {
-      make(item / token_blocks, item % token_blocks);
+    for (int first = 0; first < items; first += Work::warps) {
+      // A surplus warp goes through the last block, too, and stores nothing.
+      const int item = min(first + work_.warp, items - 1);
+      const int c = item / token_blocks, block = item % token_blocks;
+      float a[8], w[8], b[8], sums[8];
+      load(16 * c + channel_, 16 * block + 8 * upper_, a, w);
+      const int span = span_length(a, w);
+      if (!has_scores) {
+        wait_for_scores();
+        copy_scores();
+        has_scores = true;
+      }
+      if (GDR_LIKELY(span >= 8)) {
+        walk_eight<true>(block, span, a, w, b, sums);
+      } else {
+        walk_eight<false>(block, span, a, w, b, sums);
+      }
+      if (GDR_LIKELY(span == 16)) join_eights(block, a, w, b, sums);
+      if (first + work_.warp < items) store(c, block, span, w, b, sums);
     }
   }
 
  private:
-  GDR_DEVICE void make(int c, int block) const {
+  /// Scores of each 16 tokens with themselves: the sums are to lie where all scores are.
+  GDR_DEVICE void copy_scores() const {
+    using Stored = typename Extents::Stored;
+    for (int i = work_.thread; i < 4 * Extents::tokens; i += Work::threads) {
+      const int t = i / 4, s = i % 4 * 4;
+      const auto four = *reinterpret_cast<const Vector<Stored, 4>*>(
+          &work_.prepared().scores.at(t, t / 16 * 16 + s));
+      float p[4];
+#pragma unroll
+      for (int e = 0; e < 4; ++e) p[e] = to_float(four.data[e]);
+      store_floats(&work_.storage.scratch.diagonal[t][s], p);
+    }
+    Work::meet();
+  }
+
+  GDR_DEVICE void store(int c, int block, int span, const float (&w)[8], const float (&b)[8],
+                        const float (&sums)[8]) const {
     auto& prepared = work_.prepared();
-    const int column = 16 * c + channel_;
-    float a[8], w[8], b[8], sums[8];
-    load(column, 16 * block + 8 * upper_, a, w);
-    const int span = span_length(a, w);
-    if (work_.lane == 0) prepared.factors.span[c][block] = span;
-    walk_eight(block, span, a, w, b, sums);
-    if (span == 16) join_eights(block, a, w, b, sums);
     const int m8 = channel_ / 8;
 #pragma unroll
     for (int i = 0; i < 8; i += 2) {
@@ -58,19 +87,29 @@ class ExactSpans {
         prepared.sums[c].store_pair(block, lane, upper_, m8, sums[i], sums[i + 1]);
       }
     }
+    if (work_.lane == 0) prepared.factors.span[c][block] = span;
   }
 
   GDR_DEVICE void load(int column, int first, float (&a)[8], float (&v)[8]) const {
     const int last = work_.span.value_dim - 1, of_tensor = work_.first_column + column;
-    const int valid = work_.valid_tokens();
+    const auto& gates = work_.gate();
+    const auto& values = work_.v();
+    const int gate_offset = stdx::remove_reference_t<decltype(gates)>::offset(first, column);
+    const int value_offset = stdx::remove_reference_t<decltype(values)>::offset(first, column);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      const int t = first + i;
       // Asked for channels of the tensor alone: the function may index parameters with them.
-      a[i] = work_.factor(to_float(work_.gate().at(t, column)), min(of_tensor, last));
-      if (t >= valid || of_tensor > last) a[i] = 1.0f;
-      v[i] = to_float(work_.v().at(t, column));
-      if (!GDR_LIKELY(!work_.span.qk_l2norm)) v[i] *= work_.storage.inverse_norm_k[t];
+      a[i] = work_.factor(to_float(gates.at(i, 0, gate_offset)), min(of_tensor, last));
+      v[i] = to_float(values.at(i, 0, value_offset));
+    }
+    const int valid = of_tensor > last ? 0 : work_.valid_tokens() - first;
+    if (!GDR_LIKELY(valid >= 8)) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) a[i] = i < valid ? a[i] : 1.0f;
+    }
+    if (!GDR_LIKELY(!work_.span.qk_l2norm)) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) v[i] *= work_.storage.inverse_norm_k[first + i];
     }
   }
   /// Scores of token t with `Count` tokens from the first of its block plus s on.
@@ -79,11 +118,12 @@ class ExactSpans {
     load_floats(&work_.storage.scratch.diagonal[t][s], p);
   }
 
-  /// A lane's own eight tokens, in spans of at most 8. `w` holds the values first.
+  /// A lane's own eight tokens, as one span or, not `Whole`, several. `w` holds the values first.
+  template <bool Whole>
   GDR_DEVICE void walk_eight(int block, int span, const float (&a)[8], float (&w)[8], float (&b)[8],
                              float (&sums)[8]) const {
     // Two tokens are of one span where the bits in which their numbers differ are below it.
-    const auto is_one_span = [&](int i, int t) { return (i ^ t) == 0 || span > (i ^ t); };
+    const auto is_one_span = [&](int i, int t) { return Whole || span > (i ^ t); };
 #pragma unroll
     for (int t = 0; t < 8; ++t) {
       b[t] = t > 0 && is_one_span(t - 1, t) ? b[t - 1] * a[t] : a[t];
@@ -140,6 +180,17 @@ class ExactSpans {
   /// The longest span, 16 tokens halved, in which products of gates stay in range for all channels
   /// of the warp.
   GDR_DEVICE int span_length(const float (&a)[8], const float (&v)[8]) const {
+    // Most often gates do not exceed 1, and their product is far from the range's end.
+    float product = 1.0f, greatest = 0.0f;
+#pragma unroll
+    for (const float x : a) {
+      product *= x == 0.0f ? 1.0f : x;
+      greatest = fmaxf(greatest, fabsf(x));
+    }
+    product *= __shfl_xor_sync(full_warp, product, 16);
+    // NaN is not within.
+    if (__all_sync(full_warp, greatest <= 1.0f && fabsf(product) >= 0x1p-100f)) return 16;
+
     int largest = 0;
 #pragma unroll
     for (const float x : v) largest = max(largest, value_weight(x));

@@ -5,6 +5,7 @@
 /// \file
 /// Extents and shared memory of the chunked form: what the preparing warps hand to the state's.
 
+#include <gdr/block/span.cuh>
 #include <gdr/block/tuning.hpp>
 #include <gdr/thread/chunk_range.hpp>
 #include <gdr/thread/operands.cuh>
@@ -46,15 +47,22 @@ struct ChunkExtents {
   /// Where a warp of the state transposes its outputs, where they are of 16 bits.
   using OutputStaging = SwizzledTile<__nv_bfloat16, tokens, 16>;
 
-  static constexpr int prepare_and_load_threads = prepare_threads + 32 * tuning.load_warps;
+  static constexpr int load_threads = 32 * tuning.load_warps;
   /// Where gates have a channel axis the preparing warps have enough to do; the loading ones are a
-  /// warpgroup, too.
+  /// warpgroup, too. Under a key gate they make a chunk's scores from weighted q and k, in the turn
+  /// in which the state meets it.
   static constexpr bool load_warps_make_scores = axis == GateAxis::value || axis == GateAxis::key;
+  /// Under a key gate they also store the values, but for those that wait for the norm of k.
+  GDR_DEVICE static bool load_warps_store_values(const Span<Layer>& span) {
+    return axis == GateAxis::key && !span.qk_l2norm;
+  }
 
   /// Registers a thread of each role, where they can move between warpgroups: what the roles
   /// together have at the start, in steps of 8.
   static constexpr int start_registers = 65536 / tuning.threads() / 8 * 8;
-  static constexpr int load_registers = load_warps_make_scores ? 88 : 72;
+  static constexpr int load_registers = axis == GateAxis::value ? 88
+                                        : axis == GateAxis::key ? 96
+                                                                : 80;
   static constexpr int prepare_registers =
       (tuning.prepare_warps <= 4 ? 168 : 112) + (load_warps_make_scores ? 0 : 8);
   static constexpr int state_registers =
@@ -132,6 +140,7 @@ struct ChunkFactors<Extents, GateAxis::value> {
 /// Key gate: the products are in q and k.
 template <class Extents>
 struct ChunkFactors<Extents, GateAxis::key> {
+  int values_are_finite[Extents::tuning.load_warps];  // those that the loading warps stored
   float enter[Extents::key_width];
   float leave[Extents::tokens / 2][Extents::key_width];  // exact: after each span
 };

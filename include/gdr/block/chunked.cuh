@@ -164,15 +164,16 @@ class BlockChunked {
     if (has_head_gates) head_gates.ask(0);
 #pragma unroll 1
     for (int n = 0; n < chunks + 2; ++n) {  // in turn n - 2
-      feeder.ask(n);
+      feeder.ask(n);  // first: with three stages of q and k there is a turn's time for them
+      if constexpr (Extents::load_warps_make_scores) make_scores(span, scores, n - 2, chunks);
       if constexpr (axis == GateAxis::head) {
         if (has_head_gates && n < chunks) {
           head_gates.make(n);
           head_gates.ask(n + 1);
         }
       }
-      if constexpr (Extents::load_warps_make_scores) {
-        if (n >= 1 && n <= chunks) make_scores(span, scores, n - 1);
+      if constexpr (axis == GateAxis::key) {
+        if (n >= 1 && n <= chunks) store_values(span, n - 1, warp);
       }
       feeder.wait_for(n);
       end_turn();
@@ -225,26 +226,54 @@ class BlockChunked {
   // and read in the same turn.
   static GDR_DEVICE void end_turn() { sync_threads<barrier_turn, threads>(); }
 
-  GDR_DEVICE void make_scores(const Span<Layer>& span, ChunkScores<Layer, Policy>& scores, int n) {
-    bool is_due = !span.only_state;
-    if constexpr (axis == GateAxis::key) {
-      sync_threads<barrier_weighed, Extents::prepare_and_load_threads>();  // weights in q and k
-      is_due = is_due && storage_.prepared[n % 2].span == 0;
+  /// Loading warps, turn t: scores of the chunk that is prepared or, under a key gate, of the one
+  /// that the state meets. Those that wait for them are told.
+  GDR_DEVICE void make_scores(const Span<Layer>& span, ChunkScores<Layer, Policy>& scores, int t,
+                              int chunks) {
+    constexpr bool is_key = axis == GateAxis::key;
+    const int n = is_key ? t : t + 1;
+    if (n < 0 || n >= chunks || span.only_state) return;
+    if (!is_key || storage_.prepared[n % 2].span == 0) {
+      scores.make(n, ChunkMode::divided);
+      publish_to_async_proxy();
     }
-    if (!GDR_LIKELY(is_due)) return;
-    typename ChunkScores<Layer, Policy>::Products p;
-    scores.multiply(n, p);
-    scores.store(n, ChunkMode::divided, p);
-    publish_to_async_proxy();
-    if constexpr (axis == GateAxis::value) {
-      arrive_at<barrier_scored, Extents::prepare_and_load_threads>();
+    arrive_at<barrier_scored,
+              Extents::load_threads + (is_key ? state_threads : Extents::prepare_threads)>();
+  }
+  /// Loading warps, key gate: values of the chunk that is prepared.
+  GDR_DEVICE void store_values(const Span<Layer>& span, int n, int warp) {
+    constexpr int warps = Extents::tuning.load_warps;
+    Prepared& chunk = storage_.prepared[n % 2];
+    bool finite = true;
+    if (GDR_LIKELY(Extents::load_warps_store_values(span))) {
+      const int lane = opaque(lane_);
+      finite = ChunkValues<Layer, Policy, warps>(storage_, span, n, warp, lane).store(chunk.values);
+    }
+    finite = __all_sync(full_warp, finite);
+    if (lane_ == 0) chunk.factors.values_are_finite[warp] = finite;
+  }
+  /// How the state goes through a chunk.
+  GDR_DEVICE ChunkMode mode_of(const Prepared& chunk) const {
+    ChunkMode mode = chunk.mode;
+    if constexpr (axis == GateAxis::key) {
+      int all = 1;
+#pragma unroll
+      for (const int finite : chunk.factors.values_are_finite) all &= finite;
+      if (mode == ChunkMode::divided && all == 0) mode = ChunkMode::causal;
+    }
+    return mode;
+  }
+  /// The state's warps.
+  static GDR_DEVICE void wait_for_scores() {
+    if constexpr (axis == GateAxis::key) {
+      sync_threads<barrier_scored, Extents::load_threads + state_threads, true>();
     }
   }
 
   template <class Use>
   GDR_DEVICE void run_chunk(int n, int64_t first, int valid, Use& output) {
     const Prepared& chunk = storage_.prepared[n % 2];
-    const ChunkMode mode = chunk.mode;
+    const ChunkMode mode = mode_of(chunk);
     if constexpr (axis != GateAxis::none) scale_state(chunk.factors.enter);
     const auto put_out = [&](int block, auto& x) {
       constexpr int blocks = sizeof(x) / sizeof(Accumulator);
@@ -271,6 +300,7 @@ class BlockChunked {
       }
     }
 #endif
+    wait_for_scores();
     if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
       if (mode == ChunkMode::exact) {
 #pragma unroll 1
@@ -326,6 +356,7 @@ class BlockChunked {
       }
       scale_state(chunk.factors.from_start[tokens - 1]);
     }
+    wait_for_scores();
     Products::add(w, chunk.scores, o);
     if constexpr (Multiplied) {
       Operand decayed[token_blocks];

@@ -15,21 +15,21 @@ enum BarrierId : int {
   barrier_stage_q,
   barrier_stage_k,
   barrier_prepare,
-  barrier_weighed,
   barrier_scored
 };
 
 /// Waits for `Threads` threads (whole warps) of the block at this barrier and orders their
-/// shared-memory accesses. A single warp needs no barrier of the block's.
+/// shared-memory accesses. A single warp needs no barrier of the block's. `Converged`: the threads
+/// of a warp are known to be.
 ///
 /// PTX bar.sync, the aligned form, where all arrive from one place in the code; barrier.sync where
 /// the roles of a block arrive from their own.
-template <BarrierId Barrier, int Threads>
+template <BarrierId Barrier, int Threads, bool Converged = false>
 GDR_DEVICE void sync_threads() {
   static_assert(Threads % 32 == 0, "whole warps meet at a barrier");
   constexpr bool from_one_place =
       Barrier == barrier_stage_q || Barrier == barrier_stage_k || Barrier == barrier_prepare;
-  __syncwarp();
+  if constexpr (!Converged) __syncwarp();
   if constexpr (Threads > 32 && from_one_place) {
     asm volatile("bar.sync %0, %1;" ::"n"(static_cast<int>(Barrier)), "n"(Threads) : "memory");
   } else if constexpr (Threads > 32) {

@@ -58,6 +58,20 @@ struct Bfloat16Operands {
     return {{{low(a.r[0]), high(a.r[0]), low(a.r[1]), high(a.r[1])},
              {low(a.r[2]), high(a.r[2]), low(a.r[3]), high(a.r[3])}}};
   }
+  /// A block of a matrix, `below` blocks under its diagonal, with zeros above that. By select: what
+  /// is dropped need not be finite.
+  static GDR_DEVICE A lower_triangle(const Accumulator& x, int below, int lane) {
+    A a = to_a(x);
+    const int row = lane / 4, column = lane % 4 * 2;
+    const uint32_t near = (column <= row ? 0xffffu : 0u) | (column < row ? 0xffff0000u : 0u);
+    const uint32_t all = below > 0 ? 0xffffffffu : 0u;
+    const uint32_t on_diagonal = below == 0 ? near : all;
+    a.r[0] &= on_diagonal;
+    a.r[1] &= below >= 0 ? 0xffffffffu : 0u;
+    a.r[2] &= all;
+    a.r[3] &= on_diagonal;
+    return a;
+  }
   /// What rounding to A left over, as an operand of its own.
   static constexpr bool has_rest = true;
   static GDR_DEVICE A rest(const Accumulator& x, const A& a) {
@@ -167,6 +181,19 @@ struct Tf32Operands {
       for (int e = 0; e < 4; ++e) x.c[n][e] = a.x[n][e];
     }
     return x;
+  }
+  static GDR_DEVICE A lower_triangle(const Accumulator& x, int below, int lane) {
+    A a = to_a(x);
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int row = 16 * below + lane / 4 + e / 2 * 8;
+        const int column = 8 * n8 + lane % 4 * 2 + e % 2;
+        if (column > row) a.x[n8][e] = 0.0f;
+      }
+    }
+    return a;
   }
   static constexpr bool has_rest = !Compensated;
   static GDR_DEVICE A rest(const Accumulator& x, const A& /*a*/) {
