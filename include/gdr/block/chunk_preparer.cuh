@@ -36,6 +36,7 @@ class ChunkPreparer {
     for (int t = thread; t < tokens; t += threads) {
       for (auto& prepared : storage.prepared) prepared.output_scale[t] = span.scale;
     }
+    if (thread == 0) storage.prepared[1].mode = ChunkMode::divided;  // before the first chunk
     auto& scratch = storage.scratch;
     if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
       for (int c = thread; c < Extents::gate_width; c += threads) {
@@ -127,9 +128,15 @@ class ChunkPreparer {
       return work_.any_of_threads(any);
     };
     // Exact chunks are seldom alone: after one, the gates are asked before all is weighed in vain.
-    bool exact =
-        was_exact_ && any_item([&](const Item& item) { return gates.rules_division_out(item); });
-    exact = exact || any_item([&](const Item& item) { return !weigh(gates, item); });
+    const bool was_exact = was_exact_;
+    bool exact = was_exact && any_item([&](const Item& item) {
+                   gates.store_nothing_due(item);
+                   return gates.rules_division_out(item);
+                 });
+    if (GDR_LIKELY(!exact)) {
+      exact = any_item([&](const Item& item) { return !weigh(gates, item); });
+      if (exact) gates.for_each_item([&](const Item& item) { gates.store_nothing_due(item); });
+    }
     was_exact_ = exact;
     if (!GDR_LIKELY(!work_.span.only_state)) {
       gates.for_each_item([&](const Item& item) { gates.multiply_total(item, exact); });
@@ -138,9 +145,8 @@ class ChunkPreparer {
       if (!work_.span.only_state) arrive_at<barrier_scored, threads + Extents::load_threads>();
       return ChunkMode::divided;
     }
-    gates.for_each_item([&](const Item& item) { gates.store_nothing_due(item); });
     ExactSpans<Layer, Policy>(work_).make(
-        [] { sync_threads<barrier_scored, threads + Extents::load_threads>(); });
+        was_exact, [] { sync_threads<barrier_scored, threads + Extents::load_threads>(); });
     return ChunkMode::exact;
   }
   GDR_DEVICE bool weigh(const Gates& gates, const typename Gates::Item& item) const {

@@ -27,8 +27,9 @@ class ChunkScores {
       : storage_(storage), warp_(warp), lane_(lane) {}
 
   /// Of chunk n, whose mode counts under a head gate: scores[t][s] = q_t . k_s for s <= t, else 0;
-  /// where a head gate is multiplied along, times the gates after s up to and with t.
-  GDR_DEVICE void make(int n, ChunkMode mode) {
+  /// where a head gate is multiplied along, times the gates after s up to and with t. Of exact chunks
+  /// also those of each 16 tokens with themselves in float, `with_diagonal`.
+  GDR_DEVICE void make(int n, ChunkMode mode, bool with_diagonal = false) {
     lane_ = opaque(lane_);  // as in ChunkWork::begin
     Accumulator p[token_blocks];
     multiply(storage_.q[n % Extents::key_stages], storage_.k[n % Extents::key_stages], p);
@@ -38,6 +39,9 @@ class ChunkScores {
     for (int s_block = 0; s_block < token_blocks; ++s_block) {
       if constexpr (axis == GateAxis::head) {
         if (!GDR_LIKELY(mode == ChunkMode::divided) && s_block <= warp_) decay(s_block, p[s_block]);
+      }
+      if constexpr (axis == GateAxis::value) {
+        if (!GDR_LIKELY(!with_diagonal) && s_block == warp_) store_diagonal(p[s_block]);
       }
       // With the blocks above the diagonal, which a warpgroup multiplies with, too.
       Operands::store_a(scores, 16 * warp_, 16 * s_block, lane_,
@@ -70,6 +74,18 @@ class ChunkScores {
           if (s > warp_) break;
           Operands::multiply_add(p[s], a, Operands::load_b_transposed(k, 16 * s, i, lane_));
         }
+      }
+    }
+  }
+
+  GDR_DEVICE void store_diagonal(const Accumulator& p) const {
+#pragma unroll
+    for (int m8 = 0; m8 < 2; ++m8) {
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+        float* const at =
+            &storage_.scratch.diagonal[16 * warp_ + 8 * m8 + group()][8 * n8 + 2 * place()];
+        *reinterpret_cast<float2*>(at) = make_float2(p.c[n8][2 * m8], p.c[n8][2 * m8 + 1]);
       }
     }
   }

@@ -31,9 +31,9 @@ class ExactSpans {
       : work_(work), channel_(work.lane % 16), upper_(work.lane >= 16) {}
 
   /// Leaves w, b, sums and the spans' lengths. wait_for_scores() is called once, when scores are
-  /// needed.
+  /// needed; `with_diagonal`: as in ChunkScores.
   template <class Wait>
-  GDR_DEVICE void make(Wait&& wait_for_scores) const {
+  GDR_DEVICE void make(bool with_diagonal, Wait&& wait_for_scores) const {
     bool has_scores = work_.span.only_state;
 #pragma unroll 1
     for (int first = 0; first < items; first += Work::warps) {
@@ -45,7 +45,7 @@ class ExactSpans {
       const int span = span_length(a, w);
       if (!has_scores) {
         wait_for_scores();
-        copy_scores();
+        if (!GDR_LIKELY(with_diagonal)) copy_scores();
         has_scores = true;
       }
       if (GDR_LIKELY(span >= 8)) {

@@ -234,7 +234,8 @@ class BlockChunked {
     const int n = is_key ? t : t + 1;
     if (n < 0 || n >= chunks || span.only_state) return;
     if (!is_key || storage_.prepared[n % 2].span == 0) {
-      scores.make(n, ChunkMode::divided);
+      // Exact chunks are seldom alone.
+      scores.make(n, ChunkMode::divided, storage_.prepared[(n + 1) % 2].mode == ChunkMode::exact);
       publish_to_async_proxy();
     }
     arrive_at<barrier_scored,
