@@ -69,11 +69,7 @@ class KeyWeights {
   template <class Tile>
   GDR_DEVICE void store_scaled(Tile& tile, int block, int channels, Accumulator& x,
                                const Accumulator& factors, FiniteCheck& finite) const {
-#pragma unroll
-    for (int n8 = 0; n8 < 2; ++n8) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) x.c[n8][e] *= factors.c[n8][e];
-    }
+    x.multiply(factors);
     const auto scaled = Operands::to_a(x);
     finite.add(scaled);
     Operands::store_a_transposed(tile, 16 * block, 16 * channels, work_.lane, scaled);

@@ -165,11 +165,7 @@ class ChunkPreparer {
       if (!GDR_LIKELY(!work_.span.qk_l2norm)) {
         scale_tokens(v[i], block, work_.storage.inverse_norm_k);
       }
-#pragma unroll
-      for (int n8 = 0; n8 < 2; ++n8) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) v[i].c[n8][e] *= half.inverse[i].c[n8][e];
-      }
+      v[i].multiply(half.inverse[i]);
       const auto w = Operands::to_a(v[i]);
       finite.add(w);
       prepared.values[item.channels].store(block, work_.lane, w);

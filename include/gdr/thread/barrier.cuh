@@ -15,6 +15,7 @@ enum BarrierId : int {
   barrier_stage_q,
   barrier_stage_k,
   barrier_prepare,
+  barrier_loaded,
   barrier_scored
 };
 

@@ -28,6 +28,21 @@ struct Accumulator {
       for (int e = 0; e < 4; ++e) c[n][e] = 0;
     }
   }
+  GDR_DEVICE void add(const Accumulator& x) {
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) c[n][e] += x.c[n][e];
+    }
+  }
+  /// Elementwise.
+  GDR_DEVICE void multiply(const Accumulator& x) {
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) c[n][e] *= x.c[n][e];
+    }
+  }
 };
 
 /// bfloat16 operands: one product per pair.
