@@ -40,12 +40,15 @@ class ChunkScores {
       if constexpr (axis == GateAxis::head) {
         if (!GDR_LIKELY(mode == ChunkMode::divided) && s_block <= warp_) decay(s_block, p[s_block]);
       }
-      if constexpr (axis == GateAxis::value) {
-        if (!GDR_LIKELY(!with_diagonal) && s_block == warp_) store_diagonal(p[s_block]);
-      }
       // With the blocks above the diagonal, which a warpgroup multiplies with, too.
-      Operands::store_a(scores, 16 * warp_, 16 * s_block, lane_,
-                        Operands::lower_triangle(p[s_block], warp_ - s_block, lane_));
+      const auto block = Operands::lower_triangle(p[s_block], warp_ - s_block, lane_);
+      Operands::store_a(scores, 16 * warp_, 16 * s_block, lane_, block);
+      if constexpr (axis == GateAxis::value) {
+        // As they are rounded there: results do not depend on who copies them.
+        if (!GDR_LIKELY(!with_diagonal) && s_block == warp_) {
+          store_diagonal(Operands::from_a(block));
+        }
+      }
     }
   }
 
