@@ -98,10 +98,18 @@ TEST(ChooseForm, ShortSequencesAreRecurrent) {
   EXPECT_EQ(choose_form(p), Algorithm::chunked);
   p.tokens -= 1;  // 63 and two thirds on average
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+  p.key_dim = 65;
+  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+  p.key_dim = 64;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+  p.tokens = 3 * 32;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+  p.tokens -= 1;
+  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
 }
 
-TEST(ChooseForm, WideOperandsAreRecurrentBelow256TokensOrBeyondOneWave) {
-  FormProblem p = dense(1, 256, 66);  // 132 blocks
+TEST(ChooseForm, WideOperandsAreRecurrentBeyondOneWave) {
+  FormProblem p = dense(1, 64, 66);  // 132 blocks
   p.wide_operands = true;
   EXPECT_EQ(choose_form(p), Algorithm::chunked);
   p.tokens -= 1;

@@ -9,10 +9,10 @@
 ///
 /// Algorithm::automatic takes
 ///   - the recurrent form under the delta rule, for heads of fewer than 48 key channels, and where
-///     sequences have fewer than 64 tokens on average;
-///   - for float32 and float16, whose products cost more, the recurrent form also where sequences
-///     have fewer than 256 tokens on average or the chunked form's blocks, one for each sequence,
-///     head and 64 value channels, are more than `split_blocks`;
+///     sequences have fewer than 64 tokens on average, or 32 with at most 64 key channels;
+///   - for float32 and float16, whose products cost more, the recurrent form also where the chunked
+///     form's blocks, one for each sequence, head and 64 value channels, are more than
+///     `split_blocks`;
 ///   - else the chunked form; cut into pieces (chunked_split) where its blocks are at most a quarter
 ///     of `split_blocks`, sequences have at least 2048 tokens on average, and the caller gave a
 ///     workspace.
@@ -87,7 +87,7 @@ GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
   if (p.delta_rule || p.key_dim < 48 || !has_sizes(p)) return Algorithm::recurrent;
   if (p.batch_invariant) return p.wide_operands ? Algorithm::recurrent : Algorithm::chunked;
   const int64_t average = p.tokens / p.sequences;
-  if (average < (p.wide_operands ? 256 : 64)) return Algorithm::recurrent;
+  if (average < (p.key_dim <= 64 ? 32 : 64)) return Algorithm::recurrent;
   if (p.wide_operands && chunked_blocks(p) > split_blocks) return Algorithm::recurrent;
   const bool few_blocks = chunked_blocks(p) <= split_blocks / 4;
   return few_blocks && average >= 2048 && p.has_workspace ? Algorithm::chunked_split
