@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// S^T in the registers of a warp, and what a warp by itself does with it and a prepared chunk.
+
+#include <gdr/block/chunk_work.cuh>
+
+GDR_NAMESPACE_BEGIN
+
+/// Outputs of 16 * Blocks tokens from first_token, of which `tokens` exist, and of 16 value
+/// channels from first_column + first_channel, spread over the lanes of a warp.
+template <class Extents, int Blocks>
+struct ChunkOutput {
+  int64_t first_token;
+  int tokens;
+  int first_channel;
+  int lane;
+  typename Extents::OutputStaging& staging;  // of the warp, for whatever use
+  const Accumulator (&x)[Blocks];            // [channel][token]
+
+  /// Calls use(token, channel, output), both counted from the first, for this lane's outputs.
+  template <class Use>
+  GDR_DEVICE void for_each(Use&& use) const {
+#pragma unroll
+    for (int b = 0; b < Blocks; ++b) {
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          use(16 * b + 8 * n8 + 2 * (lane % 4) + e % 2, lane / 4 + e / 2 * 8, x[b].c[n8][e]);
+        }
+      }
+    }
+  }
+};
+
+/// One of a block's state warps: 16 value channels and all key channels of S^T, as accumulators.
+template <class Layer, class Policy>
+class StateWarp {
+ protected:
+  using Extents = ChunkExtents<Layer, Policy>;
+  using Operands = typename Extents::Operands;
+  using Operand = typename Operands::A;
+  using Storage = ChunkStorage<Extents>;
+  using Prepared = PreparedChunk<Extents>;
+  static constexpr GateAxis axis = Extents::axis;
+  static constexpr int tokens = Extents::tokens;
+  static constexpr int token_blocks = Extents::token_blocks;
+  static constexpr int key_blocks = Extents::key_blocks;
+
+ public:
+  GDR_DEVICE StateWarp(Storage& storage, int warp, int lane, bool split_operand)
+      : storage_(storage), warp_(warp), lane_(lane), split_operand_(split_operand) {}
+
+  /// Calls use(i, j, S_ij by reference) for this lane's elements; j counts from the block's first
+  /// column.
+  template <class Use>
+  GDR_DEVICE void for_each(Use&& use) {
+#pragma unroll
+    for (int b = 0; b < key_blocks; ++b) {
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          use(16 * b + 8 * n8 + 2 * place() + e % 2, channel() + e / 2 * 8, state_[b].c[n8][e]);
+        }
+      }
+    }
+  }
+
+ protected:
+  GDR_DEVICE int group() const { return lane_ / 4; }
+  GDR_DEVICE int place() const { return lane_ % 4; }
+  /// The first of this lane's two value channels in the block; the other is 8 after it.
+  GDR_DEVICE int channel() const { return 16 * warp_ + group(); }
+
+  /// S^T += W^T K of a chunk with the values that the preparation left.
+  GDR_DEVICE void write_values(const Prepared& chunk, int n, int valid) {
+    bool multiplied = false;
+    if constexpr (axis == GateAxis::head) {
+      multiplied = chunk.mode != ChunkMode::divided;
+      if (multiplied) scale_state(chunk.factors.from_start[tokens - 1]);
+    }
+#pragma unroll 1
+    for (int t = 0; t < token_blocks && 16 * t < valid; ++t) {
+      if constexpr (axis == GateAxis::head) {
+        if (multiplied) {
+          write(chunk.factors.decayed[warp_].load(t, lane_), n, t);
+          continue;
+        }
+      }
+      write(chunk.values[warp_].load(t, lane_), n, t);
+    }
+  }
+
+  /// What is left to do to the outputs of a chunk that is one span.
+  GDR_DEVICE void finish_outputs(const Prepared& chunk, int block, Accumulator& o) const {
+    if constexpr (axis == GateAxis::value) {  // with the outputs' scale
+      o.multiply(chunk.factors.products[warp_].load(block, lane_));
+    } else {
+      scale_outputs(chunk, block, o);
+    }
+  }
+
+  /// o_t += p_ts w_s for one token s of the chunk and the tokens t >= s among those of `o`, which
+  /// begin at first_t: where a product with scores masked to 0 would carry a NaN to earlier tokens.
+  template <int Blocks>
+  GDR_DEVICE void add_causally(const Prepared& chunk, int s, int first_t,
+                               Accumulator (&o)[Blocks]) const {
+    const Accumulator w =
+        Operands::from_a(chunk.values[warp_].load(s / 16, lane_ / 4 * 4 + s % 8 / 2));
+    float w_s[2];
+#pragma unroll
+    for (int m8 = 0; m8 < 2; ++m8) {
+      const float even = s / 8 % 2 == 0 ? w.c[0][2 * m8] : w.c[1][2 * m8];
+      const float odd = s / 8 % 2 == 0 ? w.c[0][2 * m8 + 1] : w.c[1][2 * m8 + 1];
+      w_s[m8] = s % 2 == 0 ? even : odd;
+    }
+#pragma unroll
+    for (int b = 0; b < Blocks; ++b) {
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          const int t = first_t + 16 * b + 8 * n8 + 2 * place() + e;
+          if (t < s) continue;
+          const float p = to_float(chunk.scores.at(t, s));
+          o[b].c[n8][e] = fmaf(p, w_s[0], o[b].c[n8][e]);
+          o[b].c[n8][2 + e] = fmaf(p, w_s[1], o[b].c[n8][2 + e]);
+        }
+      }
+    }
+  }
+
+  GDR_DEVICE void scale_outputs(const Prepared& chunk, int block, Accumulator& o) const {
+    for_each_token(o, 16 * block, place(),
+                   [&](float& x, int t, int) { x *= chunk.output_scale[t]; });
+  }
+
+  /// S^T Q^T of some blocks of 16 tokens.
+  template <int Blocks>
+  GDR_DEVICE void read(int n, int first_block, Accumulator (&o)[Blocks]) const {
+#pragma unroll
+    for (Accumulator& x : o) x.clear();
+    const auto add = [&](bool rest) {
+#pragma unroll
+      for (int b = 0; b < key_blocks; ++b) {
+        Operand s = Operands::to_a(state_[b]);
+        if (rest) s = Operands::rest(state_[b], s);
+#pragma unroll
+        for (int i = 0; i < Blocks; ++i) {
+          Operands::multiply_add(
+              o[i], s,
+              Operands::load_b_transposed(storage_.q[n % Extents::key_stages],
+                                          16 * (first_block + i), 16 * b, lane_));
+        }
+      }
+    };
+    add(false);
+    if constexpr (Operands::has_rest) {
+      if (!GDR_LIKELY(!split_operand_)) add(true);
+    }
+  }
+  /// S^T += W^T K of 16 tokens.
+  GDR_DEVICE void write(const Operand& w, int n, int t_block) {
+#pragma unroll
+    for (int b = 0; b < key_blocks; ++b) {
+      const auto k =
+          Operands::load_b(storage_.k[n % Extents::key_stages], 16 * t_block, 16 * b, lane_);
+      if constexpr (Layer::element_type == DataType::float32) {
+        // Added outside of the tensor core, which truncates: it would drift.
+        Accumulator sum;
+        sum.clear();
+        Operands::multiply_add(sum, w, k);
+        state_[b].add(sum);
+      } else {
+        Operands::multiply_add(state_[b], w, k);
+      }
+    }
+  }
+
+  /// Value gate, exact: o_t = b_t past_t + sums_t.
+  GDR_DEVICE void finish_span(const Prepared& chunk, int block, Accumulator& o) const {
+    const Accumulator b = chunk.factors.products[warp_].load(block, lane_);
+    const Accumulator sums = Operands::from_a(chunk.sums[warp_].load(block, lane_));
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) o.c[n8][e] = fmaf(b.c[n8][e], o.c[n8][e], sums.c[n8][e]);
+    }
+  }
+  /// And S <- b_t S with the last token of a span.
+  GDR_DEVICE void scale_to_end(const Prepared& chunk, int block, int last) {
+    const auto& lanes = chunk.factors.products[warp_].data[block][last / 8];
+    const auto* const b = reinterpret_cast<const float*>(&lanes[group() * 4 + last % 8 / 2]);
+    const float upper = b[last % 2], lower = b[2 + last % 2];
+#pragma unroll
+    for (Accumulator& s : state_) scale_rows(s, upper, lower);
+  }
+
+  /// o_t <- x_t for the tokens t of a span.
+  GDR_DEVICE void keep_span(int first, int span, const Accumulator& x, Accumulator& o) const {
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int t = 8 * n8 + 2 * place() + e % 2;
+        if ((t & -span) == first) o.c[n8][e] = x.c[n8][e];
+      }
+    }
+  }
+  static GDR_DEVICE void scale_rows(Accumulator& x, float upper, float lower) {
+#pragma unroll
+    for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) x.c[n8][e] *= e < 2 ? upper : lower;
+    }
+  }
+  /// S <- S times the gates' product: one for each value channel of the block, key channel, or one.
+  GDR_DEVICE void scale_state(float factor) {
+#pragma unroll
+    for (Accumulator& s : state_) scale_rows(s, factor, factor);
+  }
+  template <int Width>
+  GDR_DEVICE void scale_state(const float (&factor)[Width]) {
+    if constexpr (axis == GateAxis::value) {
+      const float upper = factor[channel()], lower = factor[channel() + 8];
+#pragma unroll
+      for (Accumulator& s : state_) scale_rows(s, upper, lower);
+    } else {
+#pragma unroll
+      for (int b = 0; b < key_blocks; ++b) {
+#pragma unroll
+        for (int n8 = 0; n8 < 2; ++n8) {
+          const auto f = *reinterpret_cast<const float2*>(&factor[16 * b + 8 * n8 + 2 * place()]);
+#pragma unroll
+          for (int e = 0; e < 4; ++e) state_[b].c[n8][e] *= e % 2 == 0 ? f.x : f.y;
+        }
+      }
+    }
+  }
+
+  Storage& storage_;
+  int warp_;
+  int lane_;
+  bool split_operand_;
+  Accumulator state_[key_blocks];
+};
+
+GDR_NAMESPACE_END
