@@ -64,7 +64,8 @@ Whole<L> run_whole(Spec spec) {
   return whole;
 }
 
-/// Tokens of which any chunk length is a divisor: a cut there moves no chunk.
+/// Tokens of which any chunk length is a divisor: a cut there moves no chunk. These cases' gates make
+/// exact ones, which leave nothing due; of divided ones the state would be rounded once more.
 inline constexpr std::int64_t whole_chunks = 64;
 
 inline bool cut_keeps_bits(Algorithm algorithm, std::int64_t cut) {

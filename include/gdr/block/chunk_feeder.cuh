@@ -28,8 +28,6 @@ template <class Layer, class Policy>
 class ChunkFeeder {
   using Extents = ChunkExtents<Layer, Policy>;
   using Storage = ChunkStorage<Extents>;
-  using Element = typename Layer::Element;
-  using GateElement = typename Layer::GateElement;
   static constexpr GateAxis axis = Extents::axis;
   static constexpr int tokens = Extents::tokens;
 

@@ -107,7 +107,9 @@ class GateProducts {
       const int c = channel(item, m8);
       if (item.second_half) work_.leave()[c] = half.whole[m8];
       if (!item.second_half || halves == 1) {
-        work_.prepared().factors.enter[c] = half.due[m8] * (halves == 1 ? 1.0f : half.whole[m8]);
+        // In float's range: two halves at the range's end make 2^128, which would turn 0 to NaN.
+        work_.prepared().factors.enter[c] =
+            halves == 1 ? half.due[m8] : gate_product(half.due[m8], half.whole[m8]);
       }
       if (!GDR_LIKELY(!work_.span.only_state)) whole(item, m8) = half.whole[m8];
     }
@@ -135,23 +137,35 @@ class GateProducts {
     }
   }
 
-  /// Whether this item's gates alone, all together, surely rule division out. In fewer steps than
-  /// make, to be asked where it is expected.
+  /// Whether this item's gates alone surely rule division out. In fewer steps than make, to be asked
+  /// where it is expected; what it does not see make sees.
   GDR_DEVICE bool rules_division_out(const Item& item) const {
-    float product[2] = {1.0f, 1.0f};
+    constexpr float one = is_log ? 0.0f : 1.0f;
+    float product[2] = {one, one};  // or sum of logarithms
+    bool has_zero = false;
 #pragma unroll
     for (int i = 0; i < half_blocks; ++i) {
       Accumulator a[1];
-      load<false>(item, item.first_block() + i, a);
-      for_each_token(a[0], 0, 0, [&](float& x, int, int m8) { product[m8] *= x; });
+      load<is_log>(item, item.first_block() + i, a);
+      for_each_token(a[0], 0, 0, [&](float& x, int, int m8) {
+        product[m8] = is_log ? product[m8] + x : product[m8] * x;
+        has_zero = has_zero || x == 0.0f;
+      });
     }
-    bool is_out = false;
+    bool is_out = has_zero && !is_log;
 #pragma unroll
     for (float& p : product) {
-      p *= __shfl_xor_sync(full_warp, p, 1);
-      p *= __shfl_xor_sync(full_warp, p, 2);
+      // Four lanes' products within these bounds make one that is not rounded to 0 or infinity.
+      const bool is_sure = is_log || (fabsf(p) >= 0x1p-30f && fabsf(p) <= 0x1p30f);
+#pragma unroll
+      for (int distance = 1; distance <= 2; distance *= 2) {
+        const float other = __shfl_xor_sync(full_warp, p, distance);
+        p = is_log ? p + other : p * other;
+      }
       // By more than roundings in another order can make up for.
-      is_out = is_out || !(fabsf(p) >= 0x1p-65f && fabsf(p) <= 0x1p65f);
+      const bool is_within =
+          is_log ? fabsf(p * log2_e) <= 65.0f : fabsf(p) >= 0x1p-65f && fabsf(p) <= 0x1p65f;
+      is_out = is_out || (__all_sync(full_warp, is_sure) != 0 && !is_within);
     }
     return is_out;
   }

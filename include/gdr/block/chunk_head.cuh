@@ -3,7 +3,7 @@
 #pragma once
 
 /// \file
-/// Head gate: one factor a token. Products outward from a chunk's centre by the loading warps, and
+/// Head gate: one factor a token. Products outward from a chunk's centre by a loading warp, and
 /// products between any two tokens by the preparing ones, where the former may not be divided by.
 
 #include <gdr/block/chunk_work.cuh>

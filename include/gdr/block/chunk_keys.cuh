@@ -81,7 +81,7 @@ class KeyWeights {
     const auto from = [&](const Rows<const Element>& rows) {
       return Rows<const Element>{rows.data + first * rows.time_stride, rows.time_stride};
     };
-    if (work_.warp < 2) {
+    if (work_.warp == 1 || (work_.warp == 0 && !work_.span.only_state)) {
       ChunkLoader<Element, typename Work::KeyTile>::load(
           work_.warp == 0 ? work_.q() : work_.k(),
           from(work_.warp == 0 ? work_.span.q : work_.span.k), work_.valid_tokens(),

@@ -196,7 +196,8 @@ class ChunkPreparer {
     if (keeps_books()) {
       const bool divided = mode == ChunkMode::divided;
       const float(&whole)[2] = scratch.whole[parity];
-      work_.prepared().factors.enter = work_.leave_before() * (divided ? whole[0] : 1.0f);
+      work_.prepared().factors.enter =
+          divided ? gate_product(work_.leave_before(), whole[0]) : work_.leave_before();
       work_.leave() = divided ? whole[1] : 1.0f;
       if (work_.span.only_state) multiply_total(divided);
     }

@@ -3,7 +3,7 @@
 #pragma once
 
 /// \file
-/// Scores of a chunk, P = Q K^T below the diagonal, by four warps: 16 tokens t each.
+/// Scores of a chunk, P = Q K^T with zeros above the diagonal, by four warps: 16 tokens t each.
 
 #include <gdr/block/chunk_work.cuh>
 
@@ -15,7 +15,6 @@ class ChunkScores {
   using Operands = typename Extents::Operands;
   using Storage = ChunkStorage<Extents>;
   static constexpr GateAxis axis = Extents::axis;
-  static constexpr int tokens = Extents::tokens;
   static constexpr int token_blocks = Extents::token_blocks;
 
  public:

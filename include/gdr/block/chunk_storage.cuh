@@ -81,6 +81,15 @@ struct ChunkExtents {
   static_assert(sizeof(Stored) == chunked_traits<Layer>.operand_size);
   static_assert(tokens == 16 || tokens == 32 || tokens == 64,
                 "gdr: ChunkedTuning::tokens is 16, 32 or 64");
+  static_assert(tuning.prepare_warps >= 2 && prepare_threads >= tokens &&
+                    (load_warps_make_scores || tuning.prepare_warps >= token_blocks),
+                "gdr: ChunkedTuning::prepare_warps is too small: at least 2, a thread a token and, "
+                "without a gate of channels, a warp for 16 tokens");
+  /// Whether the registers that roles are given are there.
+  static constexpr bool registers_fit = load_threads * load_registers +
+                                            prepare_threads * prepare_registers +
+                                            state_threads * state_registers <=
+                                        start_registers * tuning.threads();
 };
 
 /// Values in a fragment's order, 16 bytes a lane and access.
@@ -119,8 +128,8 @@ struct FragmentBuffer {
 enum class ChunkMode : int {
   divided,     // one span, weights by division (or none needed)
   multiplied,  // one span, head gate: gates between tokens are in the scores
-  causal,      // as multiplied, or without a gate, where a value is not finite: no product with
-               // masked scores
+  causal,      // as multiplied, under a head gate, else as divided, where a value is not finite: no
+               // product with masked scores
   exact        // spans of tokens, no division
 };
 
@@ -155,15 +164,28 @@ struct ChunkFactors<Extents, GateAxis::head> {
       decayed[Extents::channel_groups];  // v times the gates after its token
 };
 
+template <class Extents>
+using ChunkScoreTile = SwizzledTile<typename Extents::Stored, Extents::tokens, Extents::tokens>;
+template <class Extents>
+using ChunkValueOperands = FragmentBuffer<typename Extents::Operands::A, Extents::token_blocks>;
+
+template <class Extents, GateAxis Axis = Extents::axis>
+struct ScoresOrSums {
+  ChunkScoreTile<Extents> scores;  // [t][s], 0 for s > t
+};
+template <class Extents>
+struct ScoresOrSums<Extents, GateAxis::value> {
+  union {
+    ChunkScoreTile<Extents> scores;
+    // Where the chunk is exact: outputs from a span's own tokens.
+    ChunkValueOperands<Extents> sums[Extents::channel_groups];
+  };
+};
+
 /// A chunk prepared.
 template <class Extents>
-struct PreparedChunk {
-  using Values = FragmentBuffer<typename Extents::Operands::A, Extents::token_blocks>;
-  union {
-    SwizzledTile<typename Extents::Stored, Extents::tokens, Extents::tokens>
-        scores;                            // [t][s], s <= t
-    Values sums[Extents::channel_groups];  // value gate, exact: outputs from a span's own tokens
-  };
+struct PreparedChunk : ScoresOrSums<Extents> {
+  using Values = ChunkValueOperands<Extents>;
   Values values[Extents::channel_groups];  // w, as the operand W^T
   ChunkFactors<Extents> factors;
   alignas(16) float output_scale[Extents::tokens];
@@ -171,7 +193,8 @@ struct PreparedChunk {
   int span;  // tokens, of an exact chunk under a key gate, whose scores are made; else 0
 };
 
-/// What the preparing warps keep for themselves, by the gate's axis.
+/// What loading and preparing warps keep for themselves, by the gate's axis; and what is due of the
+/// state after a chunk.
 template <class Extents, GateAxis Axis = Extents::axis>
 struct ChunkScratch {};
 template <class Extents>

@@ -94,7 +94,7 @@ class BlockChunked {
 
   /// The product of all gates of the span that was run last, for each value channel (value gate),
   /// key channel, or the head: calls use(channel of the axis, product) for some by each thread.
-  /// Only of a span with only_state; to be called by all threads.
+  /// Only of a span of some tokens with only_state; to be called by all threads.
   template <class Use>
   GDR_DEVICE void for_each_total(Use&& use) const {
     __syncthreads();
@@ -110,6 +110,7 @@ class BlockChunked {
     } else if constexpr (axis == GateAxis::head) {
       if (thread == 0) use(0, storage_.scratch.total);
     }
+    __syncthreads();  // before the next span begins anew
   }
 
   GDR_DEVICE void load(const Span<Layer>& span, const ChunkSource& source = {}) {
@@ -192,7 +193,8 @@ class BlockChunked {
     if (n < 0 || n >= chunks || span.only_state) return;
     if (!is_key || storage_.prepared[n % 2].span == 0) {
       // Exact chunks are seldom alone.
-      scores.make(n, ChunkMode::divided, storage_.prepared[(n + 1) % 2].mode == ChunkMode::exact);
+      scores.make(n, ChunkMode::divided,
+                  !is_key && storage_.prepared[(n + 1) % 2].mode == ChunkMode::exact);
       publish_to_async_proxy();
     }
     arrive_at<barrier_scored,

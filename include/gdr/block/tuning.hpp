@@ -48,8 +48,8 @@ constexpr bool has_same_sums(const RecurrentTuning& a, const RecurrentTuning& b)
 /// walk over the chunks; `prepare_warps` warps make what does not depend on the state, one chunk
 /// ahead; a few more load the chunk after that.
 ///
-/// `tokens` enters a result, by rounding, and so may `state_warps` under a value gate: whether a
-/// chunk is divided is decided for a block's value channels together. The others do not.
+/// `tokens` enters a result, by rounding, and so does `state_warps`: how a chunk is gone through is
+/// decided for a block's value channels together, and whole warpgroups multiply in another way.
 struct ChunkedTuning {
   int tokens;  // a chunk: 16, 32 or 64
   int prepare_warps;
@@ -88,19 +88,28 @@ inline constexpr ChunkedTraits chunked_traits = {
 GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,
                                                    const ChunkedTuning& tuning, int key_stages,
                                                    int value_stages) {
+  const auto whole_tile = [](int bytes) constexpr { return (bytes + 1023) / 1024 * 1024; };
   const int tokens = tuning.tokens, columns = tuning.columns_per_block();
   const int key_width = (layer.key_dim + 15) / 16 * 16;
   const int gate_width = layer.value_gate ? columns : layer.key_gate ? key_width : 0;
-  const int keys = 2 * tokens * key_width * layer.operand_size;
-  const int values = tokens * (columns * layer.operand_size + gate_width * layer.gate_size);
+  const int keys = 2 * whole_tile(tokens * key_width * layer.operand_size);
+  const int values = whole_tile(tokens * columns * layer.operand_size) +
+                     whole_tile(tokens * gate_width * layer.gate_size);
   const int operands = tokens * columns * layer.operand_size;
-  const int scores = tokens * (layer.value_gate && columns > tokens ? columns : tokens);
-  const int prepared = scores * layer.operand_size + operands * (layer.head_gate ? 2 : 1) +
-                       (layer.value_gate ? tokens * (columns * 4 + 32) : 0) +
-                       (layer.key_gate ? tokens / 2 * key_width * 4 : 0);
-  const int small = 6 * 1024 + (layer.key_gate ? key_width * 40 : 0) +  // and gaps of alignment
-                    (layer.head_gate ? tokens * 136 : 0);
-  return key_stages * keys + value_stages * values + 2 * prepared + 2 * tokens * columns + small;
+  const int scores = whole_tile(tokens * tokens * layer.operand_size);
+  const int factors = layer.value_gate  ? (tokens + 1) * columns * 4 + 16 * tuning.state_warps
+                      : layer.key_gate  ? (tokens / 2 + 1) * key_width * 4 + 16
+                      : layer.head_gate ? operands + tokens * 4 + 16
+                                        : 0;
+  const int prepared = whole_tile((layer.value_gate && operands > scores ? operands : scores) +
+                                  operands + factors + tokens * 4 + 32);
+  const int scratch = (layer.value_gate  ? tokens * 64
+                       : layer.head_gate ? tokens * 136 + 64
+                                         : 0) +
+                      gate_width * 32;
+  return key_stages * keys + value_stages * values + 2 * prepared +
+         tuning.state_warps * whole_tile(tokens * 32) + whole_tile(scratch) +
+         whole_tile(tokens * 8 + tuning.prepare_warps * 8 + 128);
 }
 
 GDR_NAMESPACE_END

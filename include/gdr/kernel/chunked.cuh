@@ -42,6 +42,12 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
   using Block = BlockChunked<Layer, Policy>;
   using Extents = typename Block::Extents;
   const ForwardArgs<Layer>& args = params.args;
+  static_assert(!moves_registers<Policy> || Extents::registers_fit,
+                "gdr: ChunkedTuning::prepare_warps leaves the state's warps no registers");
+  static_assert(sizeof(typename Block::TempStorage) <=
+                    chunked_shared_bytes(chunked_traits<Layer>, Policy::chunked,
+                                         Extents::key_stages, Extents::value_stages),
+                "chunked_shared_bytes counts what a block takes");
   extern __shared__ __align__(1024) unsigned char shared_memory[];
   auto& storage = *reinterpret_cast<typename Block::TempStorage*>(shared_memory);
 

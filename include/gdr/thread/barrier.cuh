@@ -23,15 +23,15 @@ enum BarrierId : int {
 /// shared-memory accesses. A single warp needs no barrier of the block's. `Converged`: the threads
 /// of a warp are known to be.
 ///
-/// PTX bar.sync, the aligned form, where all arrive from one place in the code; barrier.sync where
-/// the roles of a block arrive from their own.
+/// PTX bar.sync, the aligned form, among warps of one role, of which each is converged;
+/// barrier.sync where the roles of a block arrive from their own code.
 template <BarrierId Barrier, int Threads, bool Converged = false>
 GDR_DEVICE void sync_threads() {
   static_assert(Threads % 32 == 0, "whole warps meet at a barrier");
-  constexpr bool from_one_place =
+  constexpr bool of_one_role =
       Barrier == barrier_stage_q || Barrier == barrier_stage_k || Barrier == barrier_prepare;
   if constexpr (!Converged) __syncwarp();
-  if constexpr (Threads > 32 && from_one_place) {
+  if constexpr (Threads > 32 && of_one_role) {
     asm volatile("bar.sync %0, %1;" ::"n"(static_cast<int>(Barrier)), "n"(Threads) : "memory");
   } else if constexpr (Threads > 32) {
     asm volatile("barrier.sync %0, %1;" ::"n"(static_cast<int>(Barrier)), "n"(Threads) : "memory");

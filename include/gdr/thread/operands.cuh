@@ -157,10 +157,6 @@ struct Bfloat16Operands {
   static GDR_DEVICE void store_pair(Stored* at, float x, float y) {
     *reinterpret_cast<uint32_t*>(at) = pack(x, y);
   }
-  static GDR_DEVICE float2 load_pair(const Stored* at) {
-    const uint32_t pair = *reinterpret_cast<const uint32_t*>(at);
-    return make_float2(low(pair), high(pair));
-  }
 };
 
 /// float operands in tf32. `Compensated`: each operand as the sum of two tf32 numbers and three
@@ -341,9 +337,6 @@ struct Tf32Operands {
   }
   static GDR_DEVICE void store_pair(Stored* at, float x, float y) {
     *reinterpret_cast<float2*>(at) = make_float2(x, y);
-  }
-  static GDR_DEVICE float2 load_pair(const Stored* at) {
-    return *reinterpret_cast<const float2*>(at);
   }
 
  private:
