@@ -114,9 +114,6 @@ class ChunkPreparer {
   GDR_DEVICE bool store_values() {
     return !work_.any_of_threads(!values().store(work_.prepared().values));
   }
-  GDR_DEVICE void scale_tokens(Accumulator& x, int block, const float (&factors)[tokens]) const {
-    for_each_token(x, 16 * block, work_.place(), [&](float& y, int t, int) { y *= factors[t]; });
-  }
 
   /// Value gate: w_s = v_s / r_s, or spans without division.
   GDR_DEVICE ChunkMode weigh_by_channels() {
@@ -163,7 +160,7 @@ class ChunkPreparer {
     for (int i = 0; i < Gates::half_blocks; ++i) {
       const int block = item.first_block() + i;
       if (!GDR_LIKELY(!work_.span.qk_l2norm)) {
-        scale_tokens(v[i], block, work_.storage.inverse_norm_k);
+        scale_tokens(v[i], 16 * block, work_.place(), work_.storage.inverse_norm_k);
       }
       v[i].multiply(half.inverse[i]);
       const auto w = Operands::to_a(v[i]);
@@ -171,7 +168,7 @@ class ChunkPreparer {
       prepared.values[item.channels].store(block, work_.lane, w);
       for_each_token(half.r[i], 0, 0, [&](float& r, int, int) { r *= work_.span.scale; });
       if (!GDR_LIKELY(!work_.span.qk_l2norm)) {
-        scale_tokens(half.r[i], block, work_.storage.inverse_norm_q);
+        scale_tokens(half.r[i], 16 * block, work_.place(), work_.storage.inverse_norm_q);
       }
       prepared.factors.products[item.channels].store(block, work_.lane, half.r[i]);
     }

@@ -14,7 +14,6 @@ template <class Layer, class Policy>
 class ChunkState : public StateWarp<Layer, Policy> {
   using Base = StateWarp<Layer, Policy>;
   using Base::axis;
-  using Base::key_blocks;
   using Base::token_blocks;
   using Base::tokens;
   using typename Base::Extents;
@@ -80,9 +79,8 @@ class ChunkState : public StateWarp<Layer, Policy> {
       if (GDR_LIKELY(chunk.mode == ChunkMode::divided)) {
         using Products = WarpgroupProducts<Layer, Policy>;
         Operand w[token_blocks];
-#pragma unroll
-        for (int b = 0; b < token_blocks; ++b) w[b] = chunk.values[warp_].load(b, lane_);
-        Products::write(w, storage_.k[n % Extents::key_stages], state_);
+        chunk.values[warp_].load(lane_, w);
+        Products::write(w, storage_.k[n % Extents::key_stages], 0, state_);
         Products::wait_write(state_);
         return;
       }
@@ -141,15 +139,13 @@ class ChunkState : public StateWarp<Layer, Policy> {
     Operand w[token_blocks];
 #pragma unroll
     for (Accumulator& x : o) x.clear();
-#pragma unroll
-    for (int b = 0; b < token_blocks; ++b) w[b] = chunk.values[warp_].load(b, lane_);
-    Products::read(state_, storage_.q[n % Extents::key_stages], o);
+    chunk.values[warp_].load(lane_, w);
+    Products::read(state_, storage_.q[n % Extents::key_stages], 0, o);
     if constexpr (Multiplied) {
       Products::wait_read(o);
 #pragma unroll
       for (int b = 0; b < token_blocks; ++b) {
-        for_each_token(o[b], 16 * b, place(),
-                       [&](float& x, int t, int) { x *= chunk.factors.from_start[t]; });
+        scale_tokens(o[b], 16 * b, place(), chunk.factors.from_start);
       }
       scale_state(chunk.factors.from_start[tokens - 1]);
     }
@@ -157,14 +153,11 @@ class ChunkState : public StateWarp<Layer, Policy> {
     Products::add(w, chunk.scores, o);
     if constexpr (Multiplied) {
       Operand decayed[token_blocks];
-#pragma unroll
-      for (int b = 0; b < token_blocks; ++b) {
-        decayed[b] = chunk.factors.decayed[warp_].load(b, lane_);
-      }
-      Products::write(decayed, storage_.k[n % Extents::key_stages], state_);
+      chunk.factors.decayed[warp_].load(lane_, decayed);
+      Products::write(decayed, storage_.k[n % Extents::key_stages], 0, state_);
       Products::wait_add(o);
     } else {
-      Products::write(w, storage_.k[n % Extents::key_stages], state_);
+      Products::write(w, storage_.k[n % Extents::key_stages], 0, state_);
       Products::wait_add(o);
     }
 #pragma unroll
@@ -190,11 +183,13 @@ class ChunkState : public StateWarp<Layer, Policy> {
 #pragma unroll 1
     for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
       Accumulator o[1];
-      Products::read_block(state_, storage_.q[n % Extents::key_stages], block, o);
+      o[0].clear();
+      Products::read(state_, storage_.q[n % Extents::key_stages], block, o);
+      Products::wait_read(o);
       finish_span(chunk, block, o[0]);
       scale_to_end(chunk, block, 15);
-      Products::write_block(chunk.values[warp_].load(block, lane_),
-                            storage_.k[n % Extents::key_stages], block, state_);
+      const Operand w[1] = {chunk.values[warp_].load(block, lane_)};
+      Products::write(w, storage_.k[n % Extents::key_stages], block, state_);
       scale_outputs(chunk, block, o[0]);
       put_out(block, o);
       Products::wait_write(state_);
@@ -215,8 +210,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
         if (mode != ChunkMode::divided) {
 #pragma unroll
           for (int i = 0; i < blocks; ++i) {
-            for_each_token(o[i], 16 * (first + i), place(),
-                           [&](float& x, int t, int) { x *= chunk.factors.from_start[t]; });
+            scale_tokens(o[i], 16 * (first + i), place(), chunk.factors.from_start);
           }
         }
       }

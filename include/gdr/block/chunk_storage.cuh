@@ -113,6 +113,11 @@ struct FragmentBuffer {
     memcpy(&value, piece, sizeof(value));
     return value;
   }
+  /// All of them.
+  GDR_DEVICE void load(int lane, Value (&values)[Count]) const {
+#pragma unroll
+    for (int n = 0; n < Count; ++n) values[n] = load(n, lane);
+  }
   /// The elements of rows g + 8 m8 and columns 8 n8 + 2 p, + 1 of a 16 x 16 fragment.
   GDR_DEVICE void store_pair(int n, int lane, int n8, int m8, float x, float y) {
     static_assert(pieces <= 2, "16 x 16 elements of 2 or 4 bytes");

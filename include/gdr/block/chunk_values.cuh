@@ -50,18 +50,17 @@ class ChunkValues {
       auto w = Operands::load_a_transposed(tile, 16 * block, 16 * c, lane_);
       if (Weigh || !GDR_LIKELY(!span_.qk_l2norm)) {
         Accumulator v = Operands::from_a(w);
-        if (!GDR_LIKELY(!span_.qk_l2norm)) scale(v, block, storage_.inverse_norm_k);
-        if constexpr (Weigh) scale(v, block, factors);
+        const int place = static_cast<int>(static_cast<unsigned>(lane_) % 4);
+        if (!GDR_LIKELY(!span_.qk_l2norm)) {
+          scale_tokens(v, 16 * block, place, storage_.inverse_norm_k);
+        }
+        if constexpr (Weigh) scale_tokens(v, 16 * block, place, factors);
         w = Operands::to_a(v);
       }
       finite.add(w);
       target[c].store(block, lane_, w);
     }
     return finite.holds();
-  }
-  GDR_DEVICE void scale(Accumulator& x, int block, const float (&factors)[tokens]) const {
-    for_each_token(x, 16 * block, static_cast<unsigned>(lane_) % 4,
-                   [&](float& y, int t, int) { y *= factors[t]; });
   }
 
   ChunkStorage<Extents>& storage_;

@@ -40,6 +40,12 @@ GDR_DEVICE void for_each_token(Accumulator& x, int first, int place, Use&& use) 
   }
 }
 
+/// Such a fragment times a factor of each token.
+template <int Tokens>
+GDR_DEVICE void scale_tokens(Accumulator& x, int first, int place, const float (&factors)[Tokens]) {
+  for_each_token(x, first, place, [&](float& y, int t, int) { y *= factors[t]; });
+}
+
 /// Elements of 16 tokens and 16 channels of a tile [t][channel], as a fragment [channel][token].
 template <class Tile>
 GDR_DEVICE Accumulator load_by_channel(const Tile& tile, int t_block, int c, int lane) {
@@ -70,7 +76,6 @@ GDR_DEVICE Accumulator load_by_channel(const Tile& tile, int t_block, int c, int
 template <class Layer, class Policy>
 struct ChunkWork {
   using Extents = ChunkExtents<Layer, Policy>;
-  using Operands = typename Extents::Operands;
   using Storage = ChunkStorage<Extents>;
   using Prepared = PreparedChunk<Extents>;
   using KeyTile = typename Storage::template Tile<Extents::key_width>;

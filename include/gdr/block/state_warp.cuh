@@ -135,8 +135,7 @@ class StateWarp {
   }
 
   GDR_DEVICE void scale_outputs(const Prepared& chunk, int block, Accumulator& o) const {
-    for_each_token(o, 16 * block, place(),
-                   [&](float& x, int t, int) { x *= chunk.output_scale[t]; });
+    scale_tokens(o, 16 * block, place(), chunk.output_scale);
   }
 
   /// S^T Q^T of some blocks of 16 tokens.
@@ -195,9 +194,7 @@ class StateWarp {
   GDR_DEVICE void scale_to_end(const Prepared& chunk, int block, int last) {
     const auto& lanes = chunk.factors.products[warp_].data[block][last / 8];
     const auto* const b = reinterpret_cast<const float*>(&lanes[group() * 4 + last % 8 / 2]);
-    const float upper = b[last % 2], lower = b[2 + last % 2];
-#pragma unroll
-    for (Accumulator& s : state_) scale_rows(s, upper, lower);
+    scale_state(b[last % 2], b[2 + last % 2]);
   }
 
   /// o_t <- x_t for the tokens t of a span.
@@ -218,17 +215,17 @@ class StateWarp {
       for (int e = 0; e < 4; ++e) x.c[n8][e] *= e < 2 ? upper : lower;
     }
   }
-  /// S <- S times the gates' product: one for each value channel of the block, key channel, or one.
-  GDR_DEVICE void scale_state(float factor) {
+  /// S <- S times the gates' product: for the upper and the lower 8 value channels, one for all, or
+  /// one for each value channel of the block or key channel.
+  GDR_DEVICE void scale_state(float upper, float lower) {
 #pragma unroll
-    for (Accumulator& s : state_) scale_rows(s, factor, factor);
+    for (Accumulator& s : state_) scale_rows(s, upper, lower);
   }
+  GDR_DEVICE void scale_state(float factor) { scale_state(factor, factor); }
   template <int Width>
   GDR_DEVICE void scale_state(const float (&factor)[Width]) {
     if constexpr (axis == GateAxis::value) {
-      const float upper = factor[channel()], lower = factor[channel() + 8];
-#pragma unroll
-      for (Accumulator& s : state_) scale_rows(s, upper, lower);
+      scale_state(factor[channel()], factor[channel() + 8]);
     } else {
 #pragma unroll
       for (int b = 0; b < key_blocks; ++b) {

@@ -58,8 +58,10 @@ struct WarpgroupProducts {
     hold(p);
   }
 
-  template <class Tile>
-  static GDR_DEVICE void read(const State& state, const Tile& q, Chunk& o) {
+  /// Of `Blocks` blocks of 16 tokens from first_block on.
+  template <class Tile, int Blocks>
+  static GDR_DEVICE void read(const State& state, const Tile& q, int first_block,
+                              Accumulator (&o)[Blocks]) {
     const MatrixDescriptor<Tile> q_at(q);
     constexpr int batch = key_blocks < 8 ? key_blocks : 8;  // operands in registers at a time
 #pragma unroll
@@ -69,37 +71,20 @@ struct WarpgroupProducts {
       for (int b = 0; b < batch && first + b < key_blocks; ++b) {
         s[b] = Operands::to_a(state[first + b]);
       }
-      read_batch(s, q_at, first, o);
+      hold(o);
+      warpgroup_fence();
+#pragma unroll
+      for (int b = 0; b < batch && first + b < key_blocks; ++b) {
+        warpgroup_mma<16 * Blocks, false>(&o[0].c[0][0], s[b].r,
+                                          q_at.at(16 * first_block, 16 * (first + b)));
+      }
+      warpgroup_commit();
       if (first + batch < key_blocks) wait<0>(o);
     }
   }
-  static GDR_DEVICE void wait_read(Chunk& o) { wait<0>(o); }
-
-  /// Read and write of the 16 tokens of a block alone.
-  template <class Tile>
-  static GDR_DEVICE void read_block(const State& state, const Tile& q, int block,
-                                    Accumulator (&o)[1]) {
-    const MatrixDescriptor<Tile> q_at(q);
-    Operand s[key_blocks];
-#pragma unroll
-    for (int b = 0; b < key_blocks; ++b) s[b] = Operands::to_a(state[b]);
-    o[0].clear();
-    hold(o);
-    warpgroup_fence();
-#pragma unroll
-    for (int b = 0; b < key_blocks; ++b) {
-      warpgroup_mma<16, false>(&o[0].c[0][0], s[b].r, q_at.at(16 * block, 16 * b));
-    }
-    warpgroup_commit();
+  template <int Blocks>
+  static GDR_DEVICE void wait_read(Accumulator (&o)[Blocks]) {
     wait<0>(o);
-  }
-  template <class Tile>
-  static GDR_DEVICE void write_block(const Operand& w, const Tile& k, int block, State& state) {
-    const MatrixDescriptor<Tile> k_at(k);
-    hold(state);
-    warpgroup_fence();
-    write_columns<0>(w, k_at, block, state);
-    warpgroup_commit();
   }
 
   template <class Tile>
@@ -118,13 +103,15 @@ struct WarpgroupProducts {
   /// One later group, write's, may be under way.
   static GDR_DEVICE void wait_add(Chunk& o) { wait<1>(o); }
 
-  template <class Tile>
-  static GDR_DEVICE void write(const Operand (&w)[token_blocks], const Tile& k, State& state) {
+  /// Of `Blocks` blocks of 16 tokens from first_block on.
+  template <class Tile, int Blocks>
+  static GDR_DEVICE void write(const Operand (&w)[Blocks], const Tile& k, int first_block,
+                               State& state) {
     const MatrixDescriptor<Tile> k_at(k);
     hold(state);
     warpgroup_fence();
 #pragma unroll
-    for (int t = 0; t < token_blocks; ++t) write_columns<0>(w[t], k_at, t, state);
+    for (int t = 0; t < Blocks; ++t) write_columns<0>(w[t], k_at, first_block + t, state);
     warpgroup_commit();
   }
   static GDR_DEVICE void wait_write(State& state) { wait<0>(state); }
@@ -142,19 +129,6 @@ struct WarpgroupProducts {
   static GDR_DEVICE void wait(Accumulator (&x)[Blocks]) {
     warpgroup_wait<Pending>();
     hold(x);
-  }
-
-  template <class Tile, int Batch>
-  static GDR_DEVICE void read_batch(const Operand (&s)[Batch], const MatrixDescriptor<Tile>& q,
-                                    int first, Chunk& o) {
-    hold(o);
-    warpgroup_fence();
-#pragma unroll
-    for (int b = 0; b < Batch; ++b) {
-      if (first + b >= key_blocks) break;
-      warpgroup_mma<Extents::tokens, false>(&o[0].c[0][0], s[b].r, q.at(0, 16 * (first + b)));
-    }
-    warpgroup_commit();
   }
 
   /// S^T += W^T K of 16 tokens and the key channels from 16 * First on, in the widest pieces that
