@@ -56,6 +56,7 @@ ALGORITHM_WORDS = {
     ONLY_FORM: ", recurrent form",
     "chunked": ", chunked form",
     "chunked_split": ", chunked form, sequences split",
+    "by_length": ", both forms, by length",
 }
 # What is charted: shapes of one layer, with the size that varies in brackets.
 CHART_LAYER = "value-log"

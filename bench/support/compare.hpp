@@ -35,7 +35,8 @@ struct Record {
 };
 
 inline bool is_form(const std::string& part) {
-  return part == "automatic" || part == "recurrent" || part == "chunked" || part == "chunked_split";
+  return part == "automatic" || part == "recurrent" || part == "chunked" ||
+         part == "chunked_split" || part == "by_length";
 }
 
 /// The name without what Google Benchmark appends to it: "manual_time", "iterations:1" and such. A

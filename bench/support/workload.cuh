@@ -57,6 +57,8 @@ inline const char* name_of(Algorithm algorithm) {
       return "chunked";
     case Algorithm::chunked_split:
       return "chunked_split";
+    case Algorithm::by_length:
+      return "by_length";
   }
   return "";
 }

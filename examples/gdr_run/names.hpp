@@ -41,7 +41,8 @@ inline constexpr Named<gdr::Algorithm> algorithms[] = {
     {"automatic", gdr::Algorithm::automatic},
     {"recurrent", gdr::Algorithm::recurrent},
     {"chunked", gdr::Algorithm::chunked},
-    {"chunked_split", gdr::Algorithm::chunked_split}};
+    {"chunked_split", gdr::Algorithm::chunked_split},
+    {"by_length", gdr::Algorithm::by_length}};
 inline constexpr Named<gdr::StateLayout> state_layouts[] = {{"kv", gdr::StateLayout::kv},
                                                             {"vk", gdr::StateLayout::vk}};
 inline constexpr Named<Device> devices[] = {

@@ -37,6 +37,7 @@ TEST(ErrorBound, AlgorithmsHaveTheBoundOfTheirForm) {
   EXPECT_EQ(form_of(gdr::Algorithm::recurrent), Form::recurrent);
   EXPECT_EQ(form_of(gdr::Algorithm::chunked), Form::chunked);
   EXPECT_EQ(form_of(gdr::Algorithm::chunked_split), Form::chunked);
+  EXPECT_EQ(form_of(gdr::Algorithm::by_length), Form::chunked);  // it takes both
   EXPECT_EQ(form_of(gdr::Algorithm::automatic), Form::chunked);  // it may take either
 }
 

@@ -94,6 +94,8 @@ inline std::string form_name(const testing::TestParamInfo<Algorithm>& info) {
       return "chunked";
     case Algorithm::chunked_split:
       return "chunked_split";
+    case Algorithm::by_length:
+      return "by_length";
   }
   return "unknown";
 }

@@ -65,6 +65,18 @@ GDR_DEVICE SequenceBounds sequence_bounds(const ForwardArgs<Layer>& args, uint32
   return {0, begin, end - begin};
 }
 
+/// The last sequence of cu_seqlens for which holds what holds for it and all before it, or the
+/// first.
+template <class Layer, class Holds>
+GDR_DEVICE unsigned last_sequence(const ForwardArgs<Layer>& args, Holds&& holds) {
+  unsigned low = 0, high = static_cast<unsigned>(args.cu_seqlens.sequences);
+  while (high - low > 1) {
+    const unsigned middle = (low + high) / 2;
+    (holds(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
 /// The key head that a value head reads. In 32 bits, as heads fit the grid, and not divided where
 /// there is nothing to divide: small problems feel each hundred cycles before the first load.
 GDR_DEVICE int key_head_of(const Shape& shape, int head) {

@@ -8,14 +8,16 @@
 /// with the recurrent form where the chunked one's tiles do not fit the device's shared memory.
 ///
 /// Algorithm::automatic takes
-///   - the recurrent form under the delta rule, for heads of fewer than 48 key channels, and where
-///     sequences have fewer than 64 tokens on average, or 32 with at most 64 key channels;
+///   - the recurrent form under the delta rule and for heads of fewer than 48 key channels;
 ///   - for float32 and float16, whose products cost more, the recurrent form also where the chunked
 ///     form's blocks, one for each sequence, head and 64 value channels, are more than
 ///     `split_blocks`;
+///   - where sequences are short on average, under `long_sequence` tokens, the recurrent form; with
+///     cu_seqlens both, by each sequence's length, if there may be one of 1024 tokens among them;
 ///   - else the chunked form; cut into pieces (chunked_split) where its blocks are at most a quarter
 ///     of `split_blocks`, sequences have at least 2048 tokens on average, and the caller gave a
-///     workspace.
+///     workspace; with cu_seqlens and more blocks than eight times `split_blocks`, so that blocks
+///     for short sequences may be what takes the time, both forms by each one's length.
 /// With batch_invariant it may look at K and the type alone of these, takes bfloat16 to the chunked
 /// form and the others to the recurrent one, and never cuts.
 
@@ -31,6 +33,12 @@ inline constexpr int64_t split_blocks = 132;
 /// beside its tokens.
 inline constexpr int64_t piece_step = 64;
 inline constexpr int64_t least_piece = 256;
+/// What a first piece has of another's tokens: a chunk takes 1.45 us for the state alone and 1.8 us
+/// with outputs (value gate, bfloat16, K 128).
+struct Share {
+  int64_t numerator, denominator;
+};
+inline constexpr Share first_share = {4, 5};
 inline constexpr int64_t fixed_piece = 2048;  // with batch_invariant
 
 /// Sizes that the choice looks at. Nothing has been checked: they may be negative or huge.
@@ -76,45 +84,76 @@ GDR_HIDDEN inline bool has_sizes(const FormProblem& p) {
          within(p.heads, 1, size_limit) && within(p.key_dim, 1, 256) && within(p.value_dim, 1, 256);
 }
 
+/// Tokens from which on the chunked form is the faster one for a sequence.
+GDR_HIDDEN inline int64_t long_sequence(const FormProblem& p) { return p.key_dim <= 64 ? 32 : 64; }
+
 /// Blocks of the chunked form, each for 64 value channels.
 GDR_HIDDEN inline int64_t chunked_blocks(const FormProblem& p) {
   return limited_product(limited_product(p.sequences, p.heads), (p.value_dim + 63) / 64);
 }
 
-/// The form that serves the problem; never automatic.
+/// The form that serves the problem; never automatic, and by_length with cu_seqlens alone.
 GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
+  if (p.algorithm == Algorithm::by_length && !p.has_offsets) {
+    const bool is_long = has_sizes(p) && p.tokens / p.sequences >= long_sequence(p);
+    return is_long ? Algorithm::chunked : Algorithm::recurrent;
+  }
   if (p.algorithm != Algorithm::automatic) return p.algorithm;
   if (p.delta_rule || p.key_dim < 48 || !has_sizes(p)) return Algorithm::recurrent;
   if (p.batch_invariant) return p.wide_operands ? Algorithm::recurrent : Algorithm::chunked;
-  const int64_t average = p.tokens / p.sequences;
-  if (average < (p.key_dim <= 64 ? 32 : 64)) return Algorithm::recurrent;
   if (p.wide_operands && chunked_blocks(p) > split_blocks) return Algorithm::recurrent;
+  const bool may_differ = p.has_offsets && p.sequences > 1;
+  const bool many_blocks = chunked_blocks(p) > 8 * split_blocks;
+  const int64_t average = p.tokens / p.sequences;
+  if (average < long_sequence(p)) {
+    // What a long sequence costs token by token is more than a second launch in vain.
+    const int64_t longest = p.tokens - p.sequences + 1;  // if none is empty
+    return may_differ && longest >= 1024 ? Algorithm::by_length : Algorithm::recurrent;
+  }
   const bool few_blocks = chunked_blocks(p) <= split_blocks / 4;
-  return few_blocks && average >= 2048 && p.has_workspace ? Algorithm::chunked_split
-                                                          : Algorithm::chunked;
+  if (few_blocks && average >= 2048 && p.has_workspace) return Algorithm::chunked_split;
+  return may_differ && many_blocks ? Algorithm::by_length : Algorithm::chunked;
 }
 
-/// How chunked_split cuts the sequences.
+/// How chunked_split cuts the sequences. A first pass makes the first pieces' outputs and the other
+/// pieces' states, a second one the others' outputs: a first piece is as much shorter as its
+/// outputs take longer.
 struct Cut {
-  int64_t tokens = 0;        // of a piece
+  int64_t first_tokens = 0;  // of a sequence's first piece
+  int64_t tokens = 0;        // of the others
   int64_t per_sequence = 0;  // pieces of a sequence without cu_seqlens
   int64_t slots = 0;         // pieces at most
 };
+GDR_HIDDEN constexpr int64_t larger(int64_t x, int64_t y) { return x < y ? y : x; }
+GDR_HIDDEN inline int64_t whole_steps(int64_t tokens) {
+  return (tokens + piece_step - 1) / piece_step * piece_step;
+}
 
 GDR_HIDDEN inline Cut cut_sequences(const FormProblem& p) {
   Cut cut;
   if (!has_sizes(p)) return cut;
-  cut.tokens = fixed_piece;
-  if (!p.batch_invariant) {
-    const int64_t wanted = split_blocks / chunked_blocks(p);  // pieces of each sequence
+  const auto first_of = [](int64_t tokens) {
+    return whole_steps(tokens * first_share.numerator / first_share.denominator);
+  };
+  if (p.batch_invariant) {
+    cut.tokens = fixed_piece;
+    cut.first_tokens = first_of(fixed_piece);
+  } else {
+    const int64_t blocks = split_blocks / chunked_blocks(p);  // for each sequence, head and tile
     const int64_t average = (p.tokens + p.sequences - 1) / p.sequences;
-    const int64_t tokens = wanted < 1 ? average : (average + wanted - 1) / wanted;
-    cut.tokens = (tokens + piece_step - 1) / piece_step * piece_step;
-    if (cut.tokens < least_piece) cut.tokens = least_piece;
+    if (blocks < 2) {
+      cut.tokens = cut.first_tokens = larger(whole_steps(average), piece_step);
+    } else {  // first_tokens + blocks * tokens = average: both passes have work for all blocks
+      const int64_t shares = first_share.denominator * blocks + first_share.numerator;
+      const int64_t tokens = (average * first_share.denominator + shares - 1) / shares;
+      cut.tokens = larger(whole_steps(tokens), least_piece);
+      cut.first_tokens = first_of(cut.tokens);
+    }
   }
   const int64_t length = p.tokens / p.sequences;
-  cut.per_sequence = length == 0 ? 1 : (length + cut.tokens - 1) / cut.tokens;
-  cut.slots = p.has_offsets ? p.tokens / cut.tokens + p.sequences
+  const int64_t rest = length - cut.first_tokens;
+  cut.per_sequence = rest <= 0 ? 1 : 1 + (rest + cut.tokens - 1) / cut.tokens;
+  cut.slots = p.has_offsets ? p.tokens / cut.tokens + 2 * p.sequences
                             : limited_product(p.sequences, cut.per_sequence);
   return cut;
 }

@@ -66,6 +66,9 @@ template <class Policy, class = void>
 struct HasRecurrent : std::false_type {};
 template <class Policy>
 struct HasRecurrent<Policy, std::void_t<decltype(Policy::recurrent)>> : std::true_type {};
+/// The tuning for sequences that are short.
+template <class Policy>
+using ShortPolicy = std::conditional_t<HasVariants<Policy>::value, Compact<Policy>, Policy>;
 template <class Policy, class = void>
 struct HasChunked : std::false_type {};
 template <class Policy>
@@ -107,10 +110,12 @@ struct RecurrentLaunch {
   GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
     return check_grid(args.shape, sequence_count(args), blocks(args), shared_bytes, facts);
   }
+  /// Of the sequences with less than `below` tokens.
   GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& /*facts*/,
-                               cudaStream_t stream) {
+                               cudaStream_t stream, int64_t below = any_length) {
     if (blocks(args) == 0) return {};
-    const ForwardParams<Layer> params{args, FastDivisor(static_cast<uint32_t>(args.shape.heads))};
+    const ForwardParams<Layer> params{args, FastDivisor(static_cast<uint32_t>(args.shape.heads)),
+                                      below};
     return launch(&recurrent_kernel<Layer, Policy>, blocks(args), Block::threads, shared_bytes,
                   params, stream);
   }
@@ -151,8 +156,8 @@ struct ChunkedLaunch {
   }
 };
 
-/// The chunked form with one tuning, sequences cut into pieces: their states from zero, a walk over
-/// them, then the pieces from the states at their starts.
+/// The chunked form with one tuning, sequences cut into pieces: the first ones, and the others'
+/// states from zero; a walk over them; then these others from the states at their starts.
 template <class Layer, class Policy>
 struct SplitLaunch {
   using Whole = ChunkedLaunch<Layer, Policy>;
@@ -174,6 +179,7 @@ struct SplitLaunch {
     const FormProblem problem = form_problem(args);
     const Cut cut = cut_sequences(problem);
     ChunkedParams<Layer> params = Whole::params_of(args, facts);
+    params.layout.first_tokens = cut.first_tokens;
     params.layout.tokens = cut.tokens;
     params.layout.per_sequence = FastDivisor(static_cast<uint32_t>(cut.per_sequence));
     StateView& states = params.piece_states;
@@ -185,7 +191,6 @@ struct SplitLaunch {
                                                              products_offset(problem, cut));
 
     params.pass = ChunkedPass::states;
-    params.starts = nullptr;
     if (const Status status = Whole::run_pass(params, blocks(args), stream); !status.ok()) {
       return status;
     }
@@ -197,6 +202,34 @@ struct SplitLaunch {
     params.pass = ChunkedPass::pieces;
     params.starts = states;
     return Whole::run_pass(params, blocks(args), stream);
+  }
+};
+
+/// Each sequence of cu_seqlens by its own length: the short ones by the recurrent form, the others
+/// by the chunked one. Neither launch knows the lengths: each leaves the other's sequences.
+template <class Layer, class Short, class Long>
+struct ByLengthLaunch {
+  GDR_HIDDEN static LongSequences long_sequences(const ForwardArgs<Layer>& args) {
+    const FormProblem problem = form_problem(args);
+    return LongSequences::among(problem.sequences, problem.tokens, long_sequence(problem));
+  }
+  GDR_HIDDEN static int64_t long_blocks(const ForwardArgs<Layer>& args) {
+    return limited_product(long_sequences(args).slots, args.shape.heads * Long::tiles);
+  }
+  GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
+    if (const Status status = Short::check(args, facts); !status.ok()) return status;
+    return check_grid(args.shape, sequence_count(args), long_blocks(args), Long::shared_bytes,
+                      facts);
+  }
+  GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
+                               cudaStream_t stream) {
+    ChunkedParams<Layer> params = Long::params_of(args, facts);
+    params.pass = ChunkedPass::by_length;
+    params.long_sequences = long_sequences(args);
+    const Status status = Short::run(args, facts, stream, params.long_sequences.least);
+    const int64_t blocks = long_blocks(args);
+    if (!status.ok() || blocks == 0) return status;
+    return Long::run_pass(params, blocks, stream);
   }
 };
 
@@ -235,12 +268,17 @@ GDR_HIDDEN Status with_recurrent_launch(const ForwardArgs<Layer>& args, const De
   return use(Standard{});
 }
 
-/// Calls use(launch) with the policy's tuning for this device, sequences whole or cut.
+/// Calls use(launch) with the policy's tuning for this device and a form other than the recurrent.
 template <class Layer, class Policy, class Use>
-GDR_HIDDEN Status with_chunked_launch(bool split, const DeviceFacts& facts, Use use) {
+GDR_HIDDEN Status with_chunked_launch(Algorithm form, const DeviceFacts& facts, Use use) {
   const auto with = [&](auto policy) {
-    using Chosen = decltype(policy);
-    return split ? use(SplitLaunch<Layer, Chosen>{}) : use(ChunkedLaunch<Layer, Chosen>{});
+    using Long = ChunkedLaunch<Layer, decltype(policy)>;
+    if constexpr (HasRecurrent<Policy>::value) {
+      using Short = RecurrentLaunch<Layer, ShortPolicy<Policy>>;
+      if (form == Algorithm::by_length) return use(ByLengthLaunch<Layer, Short, Long>{});
+    }
+    if (form == Algorithm::chunked_split) return use(SplitLaunch<Layer, decltype(policy)>{});
+    return use(Long{});
   };
   if constexpr (HasCompactChunks<Policy>::value) {
     if (ChunkedLaunch<Layer, Policy>::shared_bytes > facts.shared_memory_per_block) {
@@ -275,8 +313,9 @@ GDR_HIDDEN Status with_launch(const ForwardArgs<Layer>& args, const DeviceFacts&
       const bool fits = least_chunked_bytes<Layer, Policy>() <= facts.shared_memory_per_block;
       chunked = !has_recurrent || (chunked && fits);
     }
-    if (chunked) {
-      return with_chunked_launch<Layer, Policy>(form == Algorithm::chunked_split, facts, use);
+    const bool has_both = has_recurrent || args.algorithm != Algorithm::by_length;
+    if (chunked && has_both) {
+      return with_chunked_launch<Layer, Policy>(form, facts, use);
     }
   } else if (args.algorithm == Algorithm::automatic) {
     chunked = false;

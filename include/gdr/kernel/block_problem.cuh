@@ -12,11 +12,15 @@
 
 GDR_NAMESPACE_BEGIN
 
+/// More tokens than a sequence has.
+inline constexpr int64_t any_length = int64_t{1} << 62;
+
 /// The kernels' parameters. `args` are resolved.
 template <class Layer>
 struct ForwardParams {
   ForwardArgs<Layer> args;
-  FastDivisor heads;  // by args.shape.heads
+  FastDivisor heads;           // by args.shape.heads
+  int64_t below = any_length;  // sequences of so many tokens are another launch's
 };
 
 /// Blocks along the value axis, for the layer type's extent: a division by a constant in the

@@ -25,6 +25,7 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::recurrent.threads(),
   const BlockProblem problem = block_problem<Layer::value_dim, Block::columns>(params.heads);
   if (problem.first_column >= args.shape.value_dim) return;
   const SequenceBounds bounds = sequence_bounds(args, problem.sequence);
+  if (!GDR_LIKELY(bounds.length < params.below)) return;
   const Span<Layer> span = span_of(args, bounds, problem.head);
   Block block(storage, problem.first_column);
   load_state(block, args.initial_state, problem.sequence, span);

@@ -17,6 +17,8 @@ struct alignas(64) TensorMap {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 
+inline constexpr bool has_copy_engine = true;
+
 /// Makes a barrier that one thread arrives at.
 GDR_DEVICE void init_arrival(uint64_t& barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
@@ -52,6 +54,8 @@ GDR_DEVICE void copy_box(uint32_t target, const TensorMap& map, uint64_t& barrie
 }
 
 #else
+
+inline constexpr bool has_copy_engine = false;
 
 GDR_DEVICE void init_arrival(uint64_t&) {}
 GDR_DEVICE void end_arrival(uint64_t&) {}

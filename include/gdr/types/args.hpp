@@ -23,7 +23,13 @@ struct Shape {
 };
 
 /// The form of the algorithm.
-enum class Algorithm { automatic, recurrent, chunked, chunked_split };
+enum class Algorithm {
+  automatic,
+  recurrent,
+  chunked,
+  chunked_split,  // chunked, sequences cut into pieces
+  by_length       // each sequence by its own length: short ones recurrent, the others chunked
+};
 
 /// Arguments of forward<Layer>. Pointers are device memory for the launchers, host memory for the
 /// reference. Strides are in elements.
