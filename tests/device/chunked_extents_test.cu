@@ -33,7 +33,10 @@ TEST_P(ChunkedExtents, S6ExactTypes) {
   using Exact = LayerList<gdr::Recurrence<HeadDim<24>, float>, Small,
                           gdr::Recurrence<HeadDims<100, 48>, __half, gdr::HeadGate<>>, Large,
                           gdr::Recurrence<HeadDim<1>, float, gdr::KeyGate<>>,
-                          gdr::Recurrence<HeadDims<16, 192>, __nv_bfloat16, gdr::ValueGate<Log>>>;
+                          gdr::Recurrence<HeadDims<16, 192>, __nv_bfloat16, gdr::ValueGate<Log>>,
+                          gdr::Recurrence<HeadDims<256, 32>, __nv_bfloat16>,
+                          gdr::Recurrence<HeadDims<160, 80>, __nv_bfloat16, gdr::ValueGate<Log>>,
+                          gdr::Recurrence<HeadDims<192, 16>, __nv_bfloat16, gdr::HeadGate<>>>;
   extent_cases::exact_types(Exact{}, GetParam());
 }
 

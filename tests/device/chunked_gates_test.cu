@@ -53,6 +53,12 @@ using LogPerChannel = LayerList<ValueFloatLog, ValueHalfLog, KeyBfloatLog>;
 using Both = LayerList<ValueFloat, ValueBfloat, KeyFloat, KeyBfloat, HeadHalf, ValueFloatLog,
                        ValueHalfLog, KeyBfloatLog, HeadBfloatLog>;
 
+// Fewer value channels than a warpgroup's products have, and chunks of 32 tokens or 64.
+template <int K, int V, class Gate>
+using Narrow = gdr::Recurrence<gdr::HeadDims<K, V>, __nv_bfloat16, Gate>;
+using NarrowOnes = LayerList<Narrow<32, 48, gdr::ValueGate<>>, Narrow<176, 24, gdr::ValueGate<>>,
+                             Narrow<48, 32, gdr::KeyGate<>>>;
+
 class ChunkedGates : public DeviceTestByForm {};
 
 INSTANTIATE_TEST_SUITE_P(Form, ChunkedGates, every_chunked_form(), form_name);
@@ -117,6 +123,13 @@ TEST_P(ChunkedGates, G10TheSpaceIsTheTypes) {
 TEST_P(ChunkedGates, G11OnesDoNotDrift) { gate_cases::ones_do_not_drift(Both{}, GetParam()); }
 
 TEST_P(ChunkedGates, OddGatesMixed) { gate_cases::odd_gates_mixed(Linear{}, GetParam()); }
+
+TEST_P(ChunkedGates, FewValueChannels) {
+  gate_cases::resets_forget_the_past(NarrowOnes{}, GetParam());
+  gate_cases::one_channel_in_eight_is_reset(NarrowOnes{}, GetParam());
+  gate_cases::odd_gates_mixed(NarrowOnes{}, GetParam());
+  isolation_cases::non_finite_inputs_reach_nothing_else(NarrowOnes{}, GetParam(), 70, {0, 17, 64});
+}
 
 TEST_P(ChunkedGates, SlowGatesKeepTheirRate) {
   gate_cases::slow_gates_keep_their_rate(Log{}, GetParam());

@@ -22,6 +22,9 @@ using KeyFloat = gdr::Recurrence<HeadDims<64, 32>, float, gdr::KeyGate<>>;
 using HeadHalf = gdr::Recurrence<HeadDims<32, 48>, __half, gdr::HeadGate<Log, float>>;
 using Every = LayerList<ValueBfloat, KeyFloat, HeadHalf>;
 
+/// Chunks of 32 tokens, and fewer value channels than a warpgroup's products have.
+using WideBfloat = gdr::Recurrence<HeadDims<160, 40>, __nv_bfloat16>;
+
 class ChunkedSplit : public DeviceTest {
  protected:
   static Spec base(std::int64_t batch, std::int64_t tokens, std::int64_t heads) {
@@ -78,7 +81,7 @@ TEST_F(ChunkedSplit, NothingIsTruncated) {
 }
 
 TEST_F(ChunkedSplit, GatesOfEveryKind) {
-  for_each_layer(Every{}, [&](auto layer) {
+  for_each_layer(LayerList<ValueBfloat, KeyFloat, HeadHalf, WideBfloat>{}, [&](auto layer) {
     using L = typename decltype(layer)::type;
     for (const Fill& factors :
          {fills::uniform(0, 1), fills::uniform(-1, 1), fills::log_range(1e-8, 1), fills::odd(),

@@ -165,7 +165,9 @@ class GateProducts {
       // By more than roundings in another order can make up for.
       const bool is_within =
           is_log ? fabsf(p * log2_e) <= 65.0f : fabsf(p) >= 0x1p-65f && fabsf(p) <= 0x1p65f;
-      is_out = is_out || (__all_sync(full_warp, is_sure) != 0 && !is_within);
+      // Not behind ||: all lanes are to vote.
+      const bool all_are_sure = __all_sync(full_warp, is_sure) != 0;
+      is_out = is_out || (all_are_sure && !is_within);
     }
     return is_out;
   }

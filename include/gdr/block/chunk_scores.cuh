@@ -61,7 +61,7 @@ class ChunkScores {
     for (Accumulator& x : p) x.clear();
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     using Together = WarpgroupProducts<Layer, Policy>;
-    constexpr bool together = uses_warpgroups<Layer, Policy> && Together::has_scores;
+    constexpr bool together = uses_warpgroups<Layer, Policy>;
     if constexpr (together) Together::scores(q, k, p);
 #else
     constexpr bool together = false;

@@ -31,9 +31,10 @@ class ChunkState : public StateWarp<Layer, Policy> {
     const Prepared& chunk = begin(n);
     const ChunkMode mode = mode_of(chunk);
     const auto put_out = [&](int block, auto& x) {
+      if (!has_channels()) return;
       constexpr int blocks = sizeof(x) / sizeof(Accumulator);
       output(ChunkOutput<Extents, blocks>{first + 16 * block, min(valid - 16 * block, 16 * blocks),
-                                          16 * warp_, lane_, storage_.outputs[warp_], x});
+                                          16 * warp_, lane_, storage_.outputs[channel_group()], x});
     };
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     if constexpr (uses_warpgroups<Layer, Policy>) {
@@ -56,6 +57,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
     }
 #endif
     wait_for_scores();
+    if (is_idle()) return;
     if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
       if (mode == ChunkMode::exact) {
 #pragma unroll 1
@@ -79,13 +81,14 @@ class ChunkState : public StateWarp<Layer, Policy> {
       if (GDR_LIKELY(chunk.mode == ChunkMode::divided)) {
         using Products = WarpgroupProducts<Layer, Policy>;
         Operand w[token_blocks];
-        chunk.values[warp_].load(lane_, w);
+        chunk.values[channel_group()].load(lane_, w);
         Products::write(w, storage_.k[n % Extents::key_stages], 0, state_);
         Products::wait_write(state_);
         return;
       }
     }
 #endif
+    if (is_idle()) return;
     if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
       if (chunk.mode == ChunkMode::exact) {
 #pragma unroll 1
@@ -139,7 +142,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
     Operand w[token_blocks];
 #pragma unroll
     for (Accumulator& x : o) x.clear();
-    chunk.values[warp_].load(lane_, w);
+    chunk.values[channel_group()].load(lane_, w);
     Products::read(state_, storage_.q[n % Extents::key_stages], 0, o);
     if constexpr (Multiplied) {
       Products::wait_read(o);
@@ -153,7 +156,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
     Products::add(w, chunk.scores, o);
     if constexpr (Multiplied) {
       Operand decayed[token_blocks];
-      chunk.factors.decayed[warp_].load(lane_, decayed);
+      chunk.factors.decayed[channel_group()].load(lane_, decayed);
       Products::write(decayed, storage_.k[n % Extents::key_stages], 0, state_);
       Products::wait_add(o);
     } else {
@@ -188,7 +191,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
       Products::wait_read(o);
       finish_span(chunk, block, o[0]);
       scale_to_end(chunk, block, 15);
-      const Operand w[1] = {chunk.values[warp_].load(block, lane_)};
+      const Operand w[1] = {chunk.values[channel_group()].load(block, lane_)};
       Products::write(w, storage_.k[n % Extents::key_stages], block, state_);
       scale_outputs(chunk, block, o[0]);
       put_out(block, o);
@@ -223,7 +226,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
 #pragma unroll 1
           for (int s = 0; s <= t; ++s) {
             Operands::multiply_add(
-                o[i], chunk.values[warp_].load(s, lane_),
+                o[i], chunk.values[channel_group()].load(s, lane_),
                 Operands::load_b_transposed(chunk.scores, 16 * t, 16 * s, lane_));
           }
         }
@@ -239,12 +242,12 @@ class ChunkState : public StateWarp<Layer, Policy> {
   template <bool WithOutputs>
   GDR_DEVICE void run_spans(int n, int block, Accumulator& o) {
     const Prepared& chunk = storage_.prepared[n % 2];
-    const Accumulator values = Operands::from_a(chunk.values[warp_].load(block, lane_));
+    const Accumulator values = Operands::from_a(chunk.values[channel_group()].load(block, lane_));
     Accumulator sums[1];
     sums[0].clear();
     int span = chunk.span;
     if constexpr (axis == GateAxis::value) {
-      span = chunk.factors.span[warp_][block];
+      span = chunk.factors.span[channel_group()][block];
     } else if constexpr (WithOutputs) {
       for (int s = 16 * block; s < 16 * block + 16; ++s) add_causally(chunk, s, 16 * block, sums);
     }
@@ -273,8 +276,11 @@ class ChunkState : public StateWarp<Layer, Policy> {
   }
 
   using Base::add_causally;
+  using Base::channel_group;
   using Base::finish_outputs;
   using Base::finish_span;
+  using Base::has_channels;
+  using Base::is_idle;
   using Base::keep_span;
   using Base::lane_;
   using Base::place;

@@ -31,11 +31,11 @@ struct ChunkExtents {
   using GateElement = typename Layer::GateElement;
 
   static constexpr int tokens = tuning.tokens;
-  static constexpr int columns = tuning.columns_per_block();         // value channels
+  static constexpr int columns = tuning.columns_per_block(Layer::value_dim);
   static constexpr int key_width = (Layer::key_dim + 15) / 16 * 16;  // K, whole operands
   static constexpr int token_blocks = tokens / 16;
   static constexpr int key_blocks = key_width / 16;
-  static constexpr int channel_groups = tuning.state_warps;  // of 16 value channels
+  static constexpr int channel_groups = columns / 16;  // of value channels
   static constexpr int prepare_threads = 32 * tuning.prepare_warps;
   static constexpr int state_threads = 32 * tuning.state_warps;
   /// Blocks before a chunk's centre, from which gate products go outward.
@@ -63,8 +63,10 @@ struct ChunkExtents {
   static constexpr int load_registers = axis == GateAxis::value ? 88
                                         : axis == GateAxis::key ? 96
                                                                 : 80;
-  static constexpr int prepare_registers =
-      (tuning.prepare_warps <= 4 ? 168 : 112) + (load_warps_make_scores ? 0 : 8);
+  static constexpr int prepare_registers = (tuning.prepare_warps <= 4 ? 168
+                                            : tokens <= 32            ? 88
+                                                                      : 112) +
+                                           (load_warps_make_scores ? 0 : 8);
   static constexpr int state_registers =
       register_share(start_registers * tuning.threads() - 32 * tuning.load_warps * load_registers -
                          prepare_threads * prepare_registers,

@@ -49,6 +49,8 @@ class StateWarp {
   static constexpr int tokens = Extents::tokens;
   static constexpr int token_blocks = Extents::token_blocks;
   static constexpr int key_blocks = Extents::key_blocks;
+  static constexpr int channel_groups = Extents::channel_groups;
+  static constexpr bool has_idle_warps = channel_groups < Extents::tuning.state_warps;
 
  public:
   GDR_DEVICE StateWarp(Storage& storage, int warp, int lane, bool split_operand)
@@ -64,7 +66,8 @@ class StateWarp {
       for (int n8 = 0; n8 < 2; ++n8) {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-          use(16 * b + 8 * n8 + 2 * place() + e % 2, channel() + e / 2 * 8, state_[b].c[n8][e]);
+          use(16 * b + 8 * n8 + 2 * place() + e % 2, 16 * warp_ + group() + e / 2 * 8,
+              state_[b].c[n8][e]);
         }
       }
     }
@@ -73,8 +76,17 @@ class StateWarp {
  protected:
   GDR_DEVICE int group() const { return lane_ / 4; }
   GDR_DEVICE int place() const { return lane_ % 4; }
+  /// Whether the warp has value channels. Where a head has few, some have none, and are there for
+  /// the warpgroup's products.
+  GDR_DEVICE bool has_channels() const { return !has_idle_warps || warp_ < channel_groups; }
+  /// Whether the warp has nothing to do: neither channels nor products to take part in.
+  GDR_DEVICE bool is_idle() const { return !uses_warpgroups<Layer, Policy> && !has_channels(); }
+  /// Whose values and factors the warp takes: without channels of its own the last ones'.
+  GDR_DEVICE int channel_group() const {
+    return has_idle_warps ? min(warp_, channel_groups - 1) : warp_;
+  }
   /// The first of this lane's two value channels in the block; the other is 8 after it.
-  GDR_DEVICE int channel() const { return 16 * warp_ + group(); }
+  GDR_DEVICE int channel() const { return 16 * channel_group() + group(); }
 
   /// S^T += W^T K of a chunk with the values that the preparation left.
   GDR_DEVICE void write_values(const Prepared& chunk, int n, int valid) {
@@ -87,18 +99,18 @@ class StateWarp {
     for (int t = 0; t < token_blocks && 16 * t < valid; ++t) {
       if constexpr (axis == GateAxis::head) {
         if (multiplied) {
-          write(chunk.factors.decayed[warp_].load(t, lane_), n, t);
+          write(chunk.factors.decayed[channel_group()].load(t, lane_), n, t);
           continue;
         }
       }
-      write(chunk.values[warp_].load(t, lane_), n, t);
+      write(chunk.values[channel_group()].load(t, lane_), n, t);
     }
   }
 
   /// What is left to do to the outputs of a chunk that is one span.
   GDR_DEVICE void finish_outputs(const Prepared& chunk, int block, Accumulator& o) const {
     if constexpr (axis == GateAxis::value) {  // with the outputs' scale
-      o.multiply(chunk.factors.products[warp_].load(block, lane_));
+      o.multiply(chunk.factors.products[channel_group()].load(block, lane_));
     } else {
       scale_outputs(chunk, block, o);
     }
@@ -110,7 +122,7 @@ class StateWarp {
   GDR_DEVICE void add_causally(const Prepared& chunk, int s, int first_t,
                                Accumulator (&o)[Blocks]) const {
     const Accumulator w =
-        Operands::from_a(chunk.values[warp_].load(s / 16, lane_ / 4 * 4 + s % 8 / 2));
+        Operands::from_a(chunk.values[channel_group()].load(s / 16, lane_ / 4 * 4 + s % 8 / 2));
     float w_s[2];
 #pragma unroll
     for (int m8 = 0; m8 < 2; ++m8) {
@@ -182,8 +194,8 @@ class StateWarp {
 
   /// Value gate, exact: o_t = b_t past_t + sums_t.
   GDR_DEVICE void finish_span(const Prepared& chunk, int block, Accumulator& o) const {
-    const Accumulator b = chunk.factors.products[warp_].load(block, lane_);
-    const Accumulator sums = Operands::from_a(chunk.sums[warp_].load(block, lane_));
+    const Accumulator b = chunk.factors.products[channel_group()].load(block, lane_);
+    const Accumulator sums = Operands::from_a(chunk.sums[channel_group()].load(block, lane_));
 #pragma unroll
     for (int n8 = 0; n8 < 2; ++n8) {
 #pragma unroll
@@ -192,7 +204,7 @@ class StateWarp {
   }
   /// And S <- b_t S with the last token of a span.
   GDR_DEVICE void scale_to_end(const Prepared& chunk, int block, int last) {
-    const auto& lanes = chunk.factors.products[warp_].data[block][last / 8];
+    const auto& lanes = chunk.factors.products[channel_group()].data[block][last / 8];
     const auto* const b = reinterpret_cast<const float*>(&lanes[group() * 4 + last % 8 / 2]);
     scale_state(b[last % 2], b[2 + last % 2]);
   }

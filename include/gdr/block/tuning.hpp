@@ -60,7 +60,11 @@ struct ChunkedTuning {
   GDR_HOST_DEVICE constexpr int threads() const {
     return 32 * (state_warps + prepare_warps + load_warps);
   }
-  GDR_HOST_DEVICE constexpr int columns_per_block() const { return 16 * state_warps; }
+  /// Value channels of a block: 16 for each of the state's warps, as far as the head has any.
+  GDR_HOST_DEVICE constexpr int columns_per_block(int value_dim) const {
+    const int whole_groups = (value_dim + 15) / 16 * 16;
+    return whole_groups < 16 * state_warps ? whole_groups : 16 * state_warps;
+  }
 };
 
 /// What of a layer type takes shared memory in the chunked form.
@@ -89,7 +93,7 @@ GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,
                                                    const ChunkedTuning& tuning, int key_stages,
                                                    int value_stages) {
   const auto whole_tile = [](int bytes) constexpr { return (bytes + 1023) / 1024 * 1024; };
-  const int tokens = tuning.tokens, columns = tuning.columns_per_block();
+  const int tokens = tuning.tokens, columns = tuning.columns_per_block(layer.value_dim);
   const int key_width = (layer.key_dim + 15) / 16 * 16;
   const int gate_width = layer.value_gate ? columns : layer.key_gate ? key_width : 0;
   const int keys = 2 * whole_tile(tokens * key_width * layer.operand_size);
@@ -97,7 +101,7 @@ GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,
                      whole_tile(tokens * gate_width * layer.gate_size);
   const int operands = tokens * columns * layer.operand_size;
   const int scores = whole_tile(tokens * tokens * layer.operand_size);
-  const int factors = layer.value_gate  ? (tokens + 1) * columns * 4 + 16 * tuning.state_warps
+  const int factors = layer.value_gate  ? (tokens + 1) * columns * 4 + columns
                       : layer.key_gate  ? (tokens / 2 + 1) * key_width * 4 + 16
                       : layer.head_gate ? operands + tokens * 4 + 16
                                         : 0;
@@ -108,7 +112,7 @@ GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,
                                          : 0) +
                       gate_width * 32;
   return key_stages * keys + value_stages * values + 2 * prepared +
-         tuning.state_warps * whole_tile(tokens * 32) + whole_tile(scratch) +
+         columns / 16 * whole_tile(tokens * 32) + whole_tile(scratch) +
          whole_tile(tokens * 8 + tuning.prepare_warps * 8 + 128);
 }
 

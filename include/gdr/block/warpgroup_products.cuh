@@ -41,9 +41,8 @@ struct WarpgroupProducts {
   using Chunk = Accumulator[token_blocks];
   using State = Accumulator[key_blocks];
 
-  /// Whether the scores' 16 tokens a warp make up a chunk.
-  static constexpr bool has_scores = token_blocks == 4;
-
+  /// 16 tokens t a warp. Of a shorter chunk the last warps' rows are of whatever lies behind q, and
+  /// not to be looked at.
   template <class Tile>
   static GDR_DEVICE void scores(const Tile& q, const Tile& k, Chunk& p) {
     const MatrixDescriptor<Tile> q_at(q), k_at(k);
@@ -51,7 +50,7 @@ struct WarpgroupProducts {
     warpgroup_fence();
 #pragma unroll
     for (int b = 0; b < key_blocks; ++b) {
-      warpgroup_mma_64(&p[0].c[0][0], q_at.at(0, 16 * b), k_at.at(0, 16 * b));
+      warpgroup_mma<Extents::tokens>(&p[0].c[0][0], q_at.at(0, 16 * b), k_at.at(0, 16 * b));
     }
     warpgroup_commit();
     warpgroup_wait<0>();

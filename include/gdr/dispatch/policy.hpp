@@ -84,8 +84,10 @@ struct ChunkedTunings {
 constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
   const int groups = (layer.value_dim + 15) / 16;
   ChunkedTuning t{};
-  // A state of more than 128 key channels takes registers that preparing warps would need.
-  t.prepare_warps = layer.key_dim <= 128 || layer.key_gate ? 8 : 4;
+  // Without a warpgroup's products a state of more than 128 key channels takes registers that
+  // preparing warps would need.
+  const bool has_products = layer.operand_size == 2;  // on sm_90a
+  t.prepare_warps = layer.key_dim <= 128 || layer.key_gate || has_products ? 8 : 4;
   // Under a key gate a preparing thread has two channels of 16 tokens.
   const auto is_small = [&] {
     return chunked_shared_bytes(layer, t, 3, 2) <= t.shared_kib * 1024 &&
@@ -101,6 +103,7 @@ constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
   };
   ChunkedTunings tunings{};
   tunings.standard = fit(227, 4);
+  if (has_products) tunings.standard.state_warps = 4;  // a warpgroup, with few value channels too
   t.prepare_warps = 4;  // such devices do not move registers between warps
   tunings.compact = fit(99, layer.key_dim > 64 ? 2 : 4);
   return tunings;
