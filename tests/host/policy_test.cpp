@@ -119,7 +119,8 @@ TEST(Policy, ShippedChunkedTuningsKeepTheRules) {
       }
       EXPECT_EQ(t.prepare_warps % 4, 0);  // whole warpgroups
       EXPECT_GE(t.state_warps, 1);
-      EXPECT_LE(t.columns_per_block(layer.value_dim), std::min(64, (layer.value_dim + 15) / 16 * 16));
+      EXPECT_LE(t.columns_per_block(layer.value_dim),
+                std::min(64, (layer.value_dim + 15) / 16 * 16));
       EXPECT_EQ(t.threads(), 32 * (t.state_warps + t.prepare_warps + ChunkedTuning::load_warps));
       EXPECT_LE(t.threads(), 1024);
     }
