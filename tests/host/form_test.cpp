@@ -240,24 +240,11 @@ TEST(ChooseForm, WithoutSizesItIsRecurrent) {
 // --- Pieces. ---
 
 TEST(CutSequences, PiecesFillTheBlocks) {
-  const FormProblem p = dense(1, 8 * 640 + 512, 8);  // 16 blocks: 8 pieces beside the first
+  const FormProblem p = dense(1, 32768, 8);  // 16 blocks: 8 pieces of each sequence
   const Cut cut = cut_sequences(p);
-  EXPECT_EQ(cut.tokens, 640);
-  EXPECT_EQ(cut.first_tokens, 512);
-  EXPECT_EQ(cut.per_sequence, 9);
-  EXPECT_EQ(cut.slots, 9);
-}
-
-// A first pass has the first pieces and the other's states but the last one's, a second pass the
-// others.
-TEST(CutSequences, APassIsNotMoreThanTheBlocks) {
-  for (int64_t heads = 1; heads < 40; ++heads) {
-    for (int64_t length = 2048; length < 400000; length = length * 5 / 4 + 1) {
-      const FormProblem p = dense(1, length, heads);
-      EXPECT_LE((cut_sequences(p).per_sequence - 1) * chunked_blocks(p), split_blocks)
-          << length << " tokens of " << heads << " heads";
-    }
-  }
+  EXPECT_EQ(cut.tokens, 32768 / 8);
+  EXPECT_EQ(cut.per_sequence, 8);
+  EXPECT_EQ(cut.slots, 8);
 }
 
 TEST(CutSequences, APieceIsWholeChunks) {
@@ -265,12 +252,8 @@ TEST(CutSequences, APieceIsWholeChunks) {
     const Cut cut = cut_sequences(dense(1, length, 4));
     EXPECT_EQ(cut.tokens % piece_step, 0) << length;
     EXPECT_GE(cut.tokens, least_piece) << length;
-    EXPECT_EQ(cut.first_tokens % piece_step, 0) << length;
-    EXPECT_LE(cut.first_tokens, cut.tokens) << length;
-    EXPECT_GE(cut.first_tokens + cut.tokens * (cut.per_sequence - 1), length);
-    if (cut.per_sequence > 1) {
-      EXPECT_LT(cut.first_tokens + cut.tokens * (cut.per_sequence - 2), length);
-    }
+    EXPECT_GE(cut.tokens * cut.per_sequence, length);
+    EXPECT_LT(cut.tokens * (cut.per_sequence - 1), length);
   }
 }
 
@@ -288,6 +271,7 @@ TEST(CutSequences, ManyBlocksAreNotCut) {
 
 TEST(CutSequences, AnEmptySequenceHasAPiece) {
   const Cut cut = cut_sequences(dense(3, 0, 2));
+  EXPECT_EQ(cut.tokens, least_piece);
   EXPECT_EQ(cut.per_sequence, 1);
   EXPECT_EQ(cut.slots, 3);
 }
@@ -298,7 +282,6 @@ TEST(CutSequences, BatchInvariancePiecesAreAlwaysTheSame) {
     for (const bool has_offsets : {false, true}) {
       p.has_offsets = has_offsets;
       EXPECT_EQ(cut_sequences(p).tokens, 2048);
-      EXPECT_EQ(cut_sequences(p).first_tokens, 1664);
     }
   }
 }
@@ -310,7 +293,7 @@ TEST(CutSequences, WithoutSizesThereIsNothingToCut) {
 }
 
 // Slots of sequences by cu_seqlens as block/pieces.cuh gives them out: sequence n from
-// offset / tokens + 2 n on.
+// offset / tokens + n on.
 TEST(CutSequences, SlotsAreEnoughForAnyLengths) {
   std::mt19937 random(1);
   for (int trial = 0; trial < 2000; ++trial) {
@@ -328,11 +311,10 @@ TEST(CutSequences, SlotsAreEnoughForAnyLengths) {
     const Cut cut = cut_sequences(p);
     int64_t end = 0;  // of the slots given out
     for (size_t n = 0; n + 1 < offsets.size(); ++n) {
-      const int64_t first = offsets[n] / cut.tokens + 2 * static_cast<int64_t>(n);
+      const int64_t first = offsets[n] / cut.tokens + static_cast<int64_t>(n);
       ASSERT_GE(first, end);
       const int64_t length = offsets[n + 1] - offsets[n];
-      const int64_t rest = std::max<int64_t>(0, length - cut.first_tokens);
-      end = first + 1 + (rest + cut.tokens - 1) / cut.tokens;
+      end = first + std::max<int64_t>(1, (length + cut.tokens - 1) / cut.tokens);
     }
     ASSERT_LE(end, cut.slots);
   }

@@ -3,8 +3,8 @@
 #pragma once
 
 /// \file
-/// Sequences cut into a first piece and more of equal length, each with a slot of the workspace:
-/// piece p of sequence n has slot base(n) + p.
+/// Sequences cut into pieces of equal length, each with a slot of the workspace: piece p of
+/// sequence n has slot base(n) + p.
 
 #include <gdr/block/span.cuh>
 #include <gdr/thread/chunk_range.hpp>
@@ -14,22 +14,15 @@ GDR_NAMESPACE_BEGIN
 
 /// How the sequences are cut. With cu_seqlens some slots are empty.
 struct PieceLayout {
-  int64_t first_tokens = 0;    // of a sequence's first piece, at most those of another
-  int64_t tokens = 0;          // of the others
+  int64_t tokens = 0;          // of a piece
   FastDivisor per_sequence{};  // pieces of a sequence without cu_seqlens
-
-  /// Pieces of a sequence: at least one, be it empty.
-  GDR_HOST_DEVICE int64_t pieces(int64_t length) const {
-    return length <= first_tokens ? 1 : 1 + (length - first_tokens + tokens - 1) / tokens;
-  }
 };
 
 struct Piece {
   unsigned sequence;
   int64_t first;  // token of the sequence
   int64_t length;
-  bool exists;
-  bool is_first;
+  bool exists;  // a sequence has at least one piece, be it empty
   bool is_last;
 };
 
@@ -39,7 +32,7 @@ GDR_DEVICE int64_t first_slot(const ForwardArgs<Layer>& args, const PieceLayout&
                               unsigned sequence) {
   if (args.cu_seqlens.data == nullptr) return int64_t{sequence} * layout.per_sequence.divisor();
   // Rises by at least the pieces of the sequence before, and needs no sum over sequences.
-  return args.cu_seqlens[sequence] / layout.tokens + 2 * int64_t{sequence};
+  return args.cu_seqlens[sequence] / layout.tokens + sequence;
 }
 
 template <class Layer>
@@ -55,14 +48,11 @@ GDR_DEVICE Piece piece_at(const ForwardArgs<Layer>& args, const PieceLayout& lay
   const int64_t length = sequence_bounds(args, sequence).length;
   Piece piece;
   piece.sequence = sequence;
-  const int64_t pieces = layout.pieces(length);
-  piece.is_first = number == 0;
-  piece.is_last = number == pieces - 1;
-  piece.exists = number < pieces;
-  piece.first = number == 0 ? 0 : layout.first_tokens + (number - 1) * layout.tokens;
-  const int64_t most = number == 0 ? layout.first_tokens : layout.tokens;
+  piece.first = number * layout.tokens;
+  piece.exists = number == 0 || piece.first < length;
+  piece.is_last = piece.first + layout.tokens >= length;
   const int64_t left = length - piece.first;
-  piece.length = left < most ? left : most;
+  piece.length = left < layout.tokens ? left : layout.tokens;
   return piece;
 }
 

@@ -33,12 +33,6 @@ inline constexpr int64_t split_blocks = 132;
 /// beside its tokens.
 inline constexpr int64_t piece_step = 64;
 inline constexpr int64_t least_piece = 256;
-/// What a first piece has of another's tokens: a chunk takes 1.45 us for the state alone and 1.8 us
-/// with outputs (value gate, bfloat16, K 128).
-struct Share {
-  int64_t numerator, denominator;
-};
-inline constexpr Share first_share = {4, 5};
 inline constexpr int64_t fixed_piece = 2048;  // with batch_invariant
 
 /// Sizes that the choice looks at. Nothing has been checked: they may be negative or huge.
@@ -115,45 +109,27 @@ GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
   return may_differ && many_blocks ? Algorithm::by_length : Algorithm::chunked;
 }
 
-/// How chunked_split cuts the sequences. A first pass makes the first pieces' outputs and the other
-/// pieces' states, a second one the others' outputs: a first piece is as much shorter as its
-/// outputs take longer.
+/// How chunked_split cuts the sequences.
 struct Cut {
-  int64_t first_tokens = 0;  // of a sequence's first piece
-  int64_t tokens = 0;        // of the others
+  int64_t tokens = 0;        // of a piece
   int64_t per_sequence = 0;  // pieces of a sequence without cu_seqlens
   int64_t slots = 0;         // pieces at most
 };
-GDR_HIDDEN constexpr int64_t larger(int64_t x, int64_t y) { return x < y ? y : x; }
-GDR_HIDDEN inline int64_t whole_steps(int64_t tokens) {
-  return (tokens + piece_step - 1) / piece_step * piece_step;
-}
 
 GDR_HIDDEN inline Cut cut_sequences(const FormProblem& p) {
   Cut cut;
   if (!has_sizes(p)) return cut;
-  const auto first_of = [](int64_t tokens) {
-    return whole_steps(tokens * first_share.numerator / first_share.denominator);
-  };
-  if (p.batch_invariant) {
-    cut.tokens = fixed_piece;
-    cut.first_tokens = first_of(fixed_piece);
-  } else {
-    const int64_t blocks = split_blocks / chunked_blocks(p);  // for each sequence, head and tile
+  cut.tokens = fixed_piece;
+  if (!p.batch_invariant) {
+    const int64_t wanted = split_blocks / chunked_blocks(p);  // pieces of each sequence
     const int64_t average = (p.tokens + p.sequences - 1) / p.sequences;
-    if (blocks < 2) {
-      cut.tokens = cut.first_tokens = larger(whole_steps(average), piece_step);
-    } else {  // first_tokens + blocks * tokens = average: both passes have work for all blocks
-      const int64_t shares = first_share.denominator * blocks + first_share.numerator;
-      const int64_t tokens = (average * first_share.denominator + shares - 1) / shares;
-      cut.tokens = larger(whole_steps(tokens), least_piece);
-      cut.first_tokens = first_of(cut.tokens);
-    }
+    const int64_t tokens = wanted < 1 ? average : (average + wanted - 1) / wanted;
+    cut.tokens = (tokens + piece_step - 1) / piece_step * piece_step;
+    if (cut.tokens < least_piece) cut.tokens = least_piece;
   }
   const int64_t length = p.tokens / p.sequences;
-  const int64_t rest = length - cut.first_tokens;
-  cut.per_sequence = rest <= 0 ? 1 : 1 + (rest + cut.tokens - 1) / cut.tokens;
-  cut.slots = p.has_offsets ? p.tokens / cut.tokens + 2 * p.sequences
+  cut.per_sequence = length == 0 ? 1 : (length + cut.tokens - 1) / cut.tokens;
+  cut.slots = p.has_offsets ? p.tokens / cut.tokens + p.sequences
                             : limited_product(p.sequences, cut.per_sequence);
   return cut;
 }

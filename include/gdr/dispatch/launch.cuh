@@ -156,8 +156,8 @@ struct ChunkedLaunch {
   }
 };
 
-/// The chunked form with one tuning, sequences cut into pieces: the first ones, and the others'
-/// states from zero; a walk over them; then these others from the states at their starts.
+/// The chunked form with one tuning, sequences cut into pieces: their states from zero, a walk over
+/// them, then the pieces from the states at their starts.
 template <class Layer, class Policy>
 struct SplitLaunch {
   using Whole = ChunkedLaunch<Layer, Policy>;
@@ -179,7 +179,6 @@ struct SplitLaunch {
     const FormProblem problem = form_problem(args);
     const Cut cut = cut_sequences(problem);
     ChunkedParams<Layer> params = Whole::params_of(args, facts);
-    params.layout.first_tokens = cut.first_tokens;
     params.layout.tokens = cut.tokens;
     params.layout.per_sequence = FastDivisor(static_cast<uint32_t>(cut.per_sequence));
     StateView& states = params.piece_states;
@@ -191,6 +190,7 @@ struct SplitLaunch {
                                                              products_offset(problem, cut));
 
     params.pass = ChunkedPass::states;
+    params.starts = nullptr;
     if (const Status status = Whole::run_pass(params, blocks(args), stream); !status.ok()) {
       return status;
     }

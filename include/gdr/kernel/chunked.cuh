@@ -18,8 +18,8 @@ GDR_NAMESPACE_BEGIN
 enum class ChunkedPass {
   whole,      // sequences
   by_length,  // those that are long
-  states,     // first pieces; others from zero, for their states alone
-  pieces      // those others from the states at their starts
+  states,     // pieces from zero, for their states alone
+  pieces      // pieces from the states at their starts
 };
 
 template <class Layer>
@@ -27,14 +27,14 @@ struct ChunkedParams {
   ForwardArgs<Layer> args;  // resolved
   FastDivisor heads;        // by args.shape.heads
   ChunkedPass pass = ChunkedPass::whole;
-  ConstStateView starts{};  // states at the starts of sequences, or of pieces; null: zero
+  ConstStateView starts{};  // states at the starts of sequences or of pieces; null: zero
 
   ChunkMaps maps{};
   LongSequences long_sequences{};  // of the pass by_length
 
   // Of sequences cut into pieces.
   PieceLayout layout{};
-  StateView piece_states{};                 // float32 [slots, Hv, V, K]: after, then at its start
+  StateView piece_states{};                 // float32 [slots, Hv, V, K]
   ScaledProduct* piece_products = nullptr;  // [slots, Hv, channels of the gate's type]
 };
 
@@ -60,7 +60,6 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
   unsigned sequence = slot;
   SequenceBounds bounds;
   bool writes_final = args.final_state.data != nullptr;
-  bool from_zero = false;  // for the state alone
   if (GDR_LIKELY(params.pass == ChunkedPass::whole)) {
     bounds = sequence_bounds(args, sequence);
   } else if (params.pass == ChunkedPass::by_length) {
@@ -70,20 +69,15 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
   } else {
     const Piece piece = piece_at(args, params.layout, slot);
     if (!piece.exists) return;
+    if (params.pass == ChunkedPass::states && piece.is_last) return;  // no piece starts from it
     sequence = piece.sequence;
     bounds = sequence_bounds(args, sequence);
     bounds.first_token += piece.first;
     bounds.length = piece.length;
-    writes_final = writes_final && piece.is_last;
-    if (params.pass == ChunkedPass::pieces) {
-      if (piece.is_first) return;
-    } else {
-      from_zero = !piece.is_first;
-      if (from_zero && piece.is_last) return;  // no piece starts from it
-    }
+    writes_final = writes_final && params.pass == ChunkedPass::pieces && piece.is_last;
   }
   Span<Layer> span = span_of(args, bounds, problem.head);
-  span.only_state = from_zero || args.o.data == nullptr;
+  span.only_state = params.pass == ChunkedPass::states || args.o.data == nullptr;
   Block block(storage, problem.first_column, args.split_state_operand);
 
   if (block.role() == ChunkRole::load) {
@@ -103,11 +97,7 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
   } else {
     if constexpr (moves_registers<Policy>)
       move_registers<Extents::start_registers, Extents::state_registers>();
-    if (GDR_LIKELY(!from_zero)) {
-      load_state(block, params.starts, params.pass == ChunkedPass::pieces ? slot : sequence, span);
-    } else {
-      block.clear();
-    }
+    load_state(block, params.starts, params.pass == ChunkedPass::pieces ? slot : sequence, span);
     const auto rows = rows_of(args.o, bounds, problem.head);
     const FragmentTarget<typename Layer::Element> o(
         rows.data + problem.first_column, rows.time_stride, span.value_dim - problem.first_column);
@@ -117,7 +107,7 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
       store_state(block, params.piece_states, slot, span);
     }
   }
-  if (from_zero) {
+  if (params.pass == ChunkedPass::states) {
     constexpr int channels = Layer::gate_channels;
     ScaledProduct* const products =
         params.piece_products + (int64_t{slot} * args.shape.heads + problem.head) * channels;
@@ -135,8 +125,9 @@ inline constexpr unsigned piece_walk_blocks =
     (Layer::key_dim * Layer::value_dim + piece_walk_threads - 1) / piece_walk_threads;
 
 /// Walks over the pieces of each sequence in order: S at the start of piece p + 1 is the product of
-/// piece p's gates times S at its start, plus piece p's state from zero; at that of piece 1 the
-/// first piece's state. Leaves the starts where the states from zero were.
+/// piece p's gates times S at its start, plus piece p's state from zero. Leaves the starts where
+/// the states from zero were. Reads the caller's initial state; nothing else does, so that the
+/// final state may be written over it afterwards.
 ///
 /// A thread has one element of the state. Grid: N * Hv * piece_walk_blocks, all in x.
 template <class Layer>
@@ -153,32 +144,38 @@ GDR_HIDDEN __global__ void __launch_bounds__(piece_walk_threads)
   const int j = element / key_dim, i = element % key_dim;
   if (j >= args.shape.value_dim) return;
 
-  const int64_t pieces = params.layout.pieces(sequence_bounds(args, sequence).length);
-  const int64_t first = first_slot(args, params.layout, sequence) * args.shape.heads + head;
+  float s = 0.0f;
+  if (args.initial_state.data != nullptr) {
+    detail::with_matrix(args.initial_state, sequence, head,
+                        [&](const auto& state) { s = to_float(state.at(i, j)); });
+  }
+  const int64_t length = sequence_bounds(args, sequence).length;
+  const int64_t pieces =
+      length <= 0 ? 1 : (length + params.layout.tokens - 1) / params.layout.tokens;
   const int64_t size = int64_t{key_dim} * args.shape.value_dim;
+  const int64_t first = first_slot(args, params.layout, sequence) * args.shape.heads + head;
   const int64_t state_step = args.shape.heads * size, product_step = args.shape.heads * channels;
   float* at = static_cast<float*>(params.piece_states.data) + first * size + element;
   const ScaledProduct* product = params.piece_products + first * channels;
   if constexpr (Layer::Gate::axis == GateAxis::value) product += j;
   if constexpr (Layer::Gate::axis == GateAxis::key) product += i;
 
-  float s = *at;
   constexpr int batch = 8;  // pieces that are asked for together
-  for (int64_t p = 1; p < pieces; p += batch) {
+  for (int64_t p = 0; p < pieces; p += batch) {
     float from_zero[batch];
     ScaledProduct gates[batch];
 #pragma unroll
     for (int b = 0; b < batch; ++b) {
       if (p + b + 1 >= pieces) continue;
-      from_zero[b] = at[(b + 1) * state_step];
-      if constexpr (channels > 0) gates[b] = product[(b + 1) * product_step];
+      from_zero[b] = at[b * state_step];
+      if constexpr (channels > 0) gates[b] = product[b * product_step];
     }
 #pragma unroll
     for (int b = 0; b < batch; ++b) {
       if (p + b >= pieces) break;
+      *at = s;
       at += state_step;
       product += product_step;
-      *at = s;
       if (p + b + 1 >= pieces) break;
       if constexpr (channels > 0) s = gates[b].apply(s);
       s += from_zero[b];
