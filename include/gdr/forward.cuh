@@ -67,9 +67,9 @@ GDR_HIDDEN Status can_forward(const ForwardArgs<Layer>& args) {
 /// \return ok, or the argument at fault; then nothing was launched and nothing written.
 ///
 /// Neither allocates nor synchronises, keeps no state, may be captured in a graph. Bitwise the same
-/// from run to run on one GPU model. In the recurrent and the chunked form, asked for by name, a
-/// sequence's bits do not depend on what else is in the batch; args.batch_invariant asks the same
-/// of Algorithm::automatic and chunked_split.
+/// from run to run on one GPU model. In the recurrent and the chunked form and by_length, asked for
+/// by name, a sequence's bits do not depend on what else is in the batch; args.batch_invariant asks
+/// the same of Algorithm::automatic and chunked_split.
 template <class Layer, class Policy>
 GDR_HIDDEN Status forward(const ForwardArgs<Layer>& args, cudaStream_t stream) {
   return detail::prepare<Layer, Policy>(

@@ -240,7 +240,8 @@ TEST_F(Refusals, FieldsOfLaterFeatures) {
 // Asked for by name, under the delta rule; the sentence names the form that serves it.
 TEST_F(Refusals, ChunkedFormsOfTheDeltaRule) {
   const Victim<Delta> victim(base());
-  for (const Algorithm algorithm : {Algorithm::chunked, Algorithm::chunked_split, Algorithm::by_length}) {
+  for (const Algorithm algorithm :
+       {Algorithm::chunked, Algorithm::chunked_split, Algorithm::by_length}) {
     const auto ask = [=](gdr::ForwardArgs<Delta>& args) { args.algorithm = algorithm; };
     victim.refuses("algorithm", StatusCode::unsupported, ask);
     gdr::ForwardArgs<Delta> args = victim.device().args();

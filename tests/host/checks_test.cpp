@@ -373,7 +373,8 @@ TEST(ChecksTest, LaterFeaturesAreRefusedByName) {
 }
 
 TEST(ChecksTest, FormsThatDoNotServeTheLayerAreRefused) {
-  for (const Algorithm form : {Algorithm::chunked, Algorithm::chunked_split, Algorithm::by_length}) {
+  for (const Algorithm form :
+       {Algorithm::chunked, Algorithm::chunked_split, Algorithm::by_length}) {
     EXPECT_TRUE(accepted(changed<Layer>([&](auto& a) { a.algorithm = form; })));
     const Status status = changed<DeltaLayer>([&](auto& a) { a.algorithm = form; });
     EXPECT_TRUE(unsupported(status, "algorithm"));

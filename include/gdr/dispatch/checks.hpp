@@ -109,8 +109,7 @@ GDR_HIDDEN inline Status check_options(const ForwardProblem& p) {
   if (!is_finite(p.qk_l2norm_eps) || p.qk_l2norm_eps < 0) {
     return invalid("qk_l2norm_eps", "the epsilon is negative or not finite");
   }
-  const bool chunked =
-      p.algorithm != Algorithm::automatic && p.algorithm != Algorithm::recurrent;
+  const bool chunked = p.algorithm != Algorithm::automatic && p.algorithm != Algorithm::recurrent;
   if (chunked && p.delta_rule) {
     return unsupported(
         "algorithm",

@@ -62,13 +62,14 @@ struct HasVariants<Policy,
                    std::void_t<decltype(Policy::recurrent_small_grid, Policy::recurrent_compact)>>
     : std::true_type {};
 
+/// The one for sequences that are short.
+template <class Policy>
+using ShortPolicy = std::conditional_t<HasVariants<Policy>::value, Compact<Policy>, Policy>;
+
 template <class Policy, class = void>
 struct HasRecurrent : std::false_type {};
 template <class Policy>
 struct HasRecurrent<Policy, std::void_t<decltype(Policy::recurrent)>> : std::true_type {};
-/// The tuning for sequences that are short.
-template <class Policy>
-using ShortPolicy = std::conditional_t<HasVariants<Policy>::value, Compact<Policy>, Policy>;
 template <class Policy, class = void>
 struct HasChunked : std::false_type {};
 template <class Policy>
@@ -213,23 +214,23 @@ struct ByLengthLaunch {
     const FormProblem problem = form_problem(args);
     return LongSequences::among(problem.sequences, problem.tokens, long_sequence(problem));
   }
-  GDR_HIDDEN static int64_t long_blocks(const ForwardArgs<Layer>& args) {
-    return limited_product(long_sequences(args).slots, args.shape.heads * Long::tiles);
+  GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args, const LongSequences& sequences) {
+    return limited_product(sequences.slots, args.shape.heads * Long::tiles);
   }
   GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
     if (const Status status = Short::check(args, facts); !status.ok()) return status;
-    return check_grid(args.shape, sequence_count(args), long_blocks(args), Long::shared_bytes,
-                      facts);
+    return check_grid(args.shape, sequence_count(args), blocks(args, long_sequences(args)),
+                      Long::shared_bytes, facts);
   }
   GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
                                cudaStream_t stream) {
+    const LongSequences sequences = long_sequences(args);
+    const Status status = Short::run(args, facts, stream, sequences.least);
+    if (!status.ok() || blocks(args, sequences) == 0) return status;
     ChunkedParams<Layer> params = Long::params_of(args, facts);
     params.pass = ChunkedPass::by_length;
-    params.long_sequences = long_sequences(args);
-    const Status status = Short::run(args, facts, stream, params.long_sequences.least);
-    const int64_t blocks = long_blocks(args);
-    if (!status.ok() || blocks == 0) return status;
-    return Long::run_pass(params, blocks, stream);
+    params.long_sequences = sequences;
+    return Long::run_pass(params, blocks(args, sequences), stream);
   }
 };
 
@@ -313,8 +314,7 @@ GDR_HIDDEN Status with_launch(const ForwardArgs<Layer>& args, const DeviceFacts&
       const bool fits = least_chunked_bytes<Layer, Policy>() <= facts.shared_memory_per_block;
       chunked = !has_recurrent || (chunked && fits);
     }
-    const bool has_both = has_recurrent || args.algorithm != Algorithm::by_length;
-    if (chunked && has_both) {
+    if (chunked && (has_recurrent || args.algorithm != Algorithm::by_length)) {
       return with_chunked_launch<Layer, Policy>(form, facts, use);
     }
   } else if (args.algorithm == Algorithm::automatic) {
