@@ -19,4 +19,8 @@ TEST_P(ChunkedAxesBfloat16, SplitStateOperand) {
   check_cancelling_states<__nv_bfloat16>(GetParam());
 }
 
+TEST_P(ChunkedAxesBfloat16, SmallCases) {
+  check_small_cases<__nv_bfloat16, gdr::OuterProduct>(GetParam());
+}
+
 }  // namespace

@@ -17,4 +17,6 @@ TEST_P(ChunkedAxesFloat16, OuterProduct) { check_outer_product<__half>(GetParam(
 
 TEST_P(ChunkedAxesFloat16, SplitStateOperand) { check_cancelling_states<__half>(GetParam()); }
 
+TEST_P(ChunkedAxesFloat16, SmallCases) { check_small_cases<__half, gdr::OuterProduct>(GetParam()); }
+
 }  // namespace

@@ -15,4 +15,6 @@ INSTANTIATE_TEST_SUITE_P(Form, ChunkedAxesFloat32, every_chunked_form(), form_na
 
 TEST_P(ChunkedAxesFloat32, OuterProduct) { check_outer_product<float>(GetParam()); }
 
+TEST_P(ChunkedAxesFloat32, SmallCases) { check_small_cases<float, gdr::OuterProduct>(GetParam()); }
+
 }  // namespace

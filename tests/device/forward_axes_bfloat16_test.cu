@@ -17,4 +17,9 @@ TEST_P(ForwardAxesBfloat16, OuterProduct) { check_outer_product<__nv_bfloat16>(G
 
 TEST_P(ForwardAxesBfloat16, DeltaRule) { check_delta_rule<__nv_bfloat16>(GetParam()); }
 
+TEST_P(ForwardAxesBfloat16, SmallCases) {
+  check_small_cases<__nv_bfloat16, gdr::OuterProduct>(GetParam());
+  check_small_cases<__nv_bfloat16, gdr::DeltaRule<>>(GetParam());
+}
+
 }  // namespace

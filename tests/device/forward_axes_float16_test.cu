@@ -17,4 +17,9 @@ TEST_P(ForwardAxesFloat16, OuterProduct) { check_outer_product<__half>(GetParam(
 
 TEST_P(ForwardAxesFloat16, DeltaRule) { check_delta_rule<__half>(GetParam()); }
 
+TEST_P(ForwardAxesFloat16, SmallCases) {
+  check_small_cases<__half, gdr::OuterProduct>(GetParam());
+  check_small_cases<__half, gdr::DeltaRule<>>(GetParam());
+}
+
 }  // namespace

@@ -17,4 +17,9 @@ TEST_P(ForwardAxesFloat32, OuterProduct) { check_outer_product<float>(GetParam()
 
 TEST_P(ForwardAxesFloat32, DeltaRule) { check_delta_rule<float>(GetParam()); }
 
+TEST_P(ForwardAxesFloat32, SmallCases) {
+  check_small_cases<float, gdr::OuterProduct>(GetParam());
+  check_small_cases<float, gdr::DeltaRule<>>(GetParam());
+}
+
 }  // namespace

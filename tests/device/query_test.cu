@@ -93,7 +93,8 @@ void change_something(Random& random, gdr::ForwardArgs<L>& args) {
       break;
     case 17:
       args.algorithm =
-          random.pick<Algorithm>({Algorithm::automatic, Algorithm::recurrent, Algorithm::chunked});
+          random.pick<Algorithm>({Algorithm::automatic, Algorithm::recurrent, Algorithm::chunked,
+                                  Algorithm::chunked_split, Algorithm::by_length});
       break;
     case 18:
       args.batch_invariant = true;
@@ -157,8 +158,9 @@ TEST_F(Query, EveryYesIsRight) {
       spec.shape.heads = spec.shape.key_heads * random.integer(1, 2);
       spec.shape.key_dim = static_cast<int>(random.integer(1, L::key_dim));
       spec.shape.value_dim = static_cast<int>(random.integer(1, L::value_dim));
-      spec.algorithm = random.pick<Algorithm>({Algorithm::automatic, Algorithm::recurrent,
-                                               Algorithm::chunked, Algorithm::chunked_split});
+      spec.algorithm =
+          random.pick<Algorithm>({Algorithm::automatic, Algorithm::recurrent, Algorithm::chunked,
+                                  Algorithm::chunked_split, Algorithm::by_length});
       spec.batch_invariant = random.chance(0.5);
       spec.qk_l2norm = random.chance(0.5);
       if (random.chance(0.7)) spec.with_states();

@@ -65,6 +65,17 @@ void check_axis(Algorithm algorithm) {
   }
 }
 
+/// One problem with tails, grouped heads and states, under slow gates and under resets: what a tool
+/// that slows a kernel a hundredfold can run.
+template <class L>
+void check_small_case(Algorithm algorithm) {
+  Spec spec = axes_spec(algorithm);
+  spec.shape.seq_len = 139;
+  run_and_check<L>(spec);
+  spec.gate_values = fills::in_space<L>(fills::one_of({0, 0.75, 1}));
+  run_and_check<L>(spec);
+}
+
 /// q orthogonal to a large common part of the state: what is left is as exact as elsewhere once the
 /// state operand is in two parts. Gates that leave the common part common; 16-bit types, float32's
 /// bound being near what two parts hold.
@@ -138,6 +149,12 @@ void check_beta(Algorithm algorithm) {
     spec.beta_values = fills::one_of({0, 1});
     run_and_check<L>(spec);
   }
+}
+
+template <class Element, class Rule>
+void check_small_cases(Algorithm algorithm) {
+  for_each_layer(EveryAxis<Element, Rule>{},
+                 [&](auto layer) { check_small_case<typename decltype(layer)::type>(algorithm); });
 }
 
 template <class Element>
