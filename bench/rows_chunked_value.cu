@@ -28,10 +28,12 @@ void add_split(Rows& rows, Problem problem) {
   add(rows, problem);
 }
 
-void add_unequal(Rows& rows, int64_t heads, const std::vector<int64_t>& lengths) {
+void add_unequal(Rows& rows, int64_t heads, const std::vector<int64_t>& lengths,
+                 Algorithm algorithm) {
   const int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
   Problem problem = chunked_problem(1, tokens, heads);
   problem.lengths = lengths;
+  problem.algorithm = algorithm;
   add(rows, problem);
 }
 
@@ -66,10 +68,10 @@ void add_chunked_value_rows(Rows& rows) {
   add_split(rows, chunked_problem(1, 8192, 8));
   add_split(rows, chunked_problem(1, 32768, 16));
 
-  add_unequal(rows, 16, sixteen_lengths);
+  add_unequal(rows, 16, sixteen_lengths, Algorithm::chunked);
   std::vector<int64_t> one_long(65, 1);  // so that its blocks start after half of the others
   one_long[32] = 8192;
-  add_unequal(rows, 64, one_long);
+  add_unequal(rows, 64, one_long, Algorithm::automatic);
 
   add_sweeps(rows);
   add_crossover<Log128>(rows, "value-log");
