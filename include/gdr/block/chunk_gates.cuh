@@ -153,21 +153,20 @@ class GateProducts {
       });
     }
     bool is_out = has_zero && !is_log;
+    const float nan = __int_as_float(0x7fffffff);
 #pragma unroll
     for (float& p : product) {
-      // Four lanes' products within these bounds make one that is not rounded to 0 or infinity.
-      const bool is_sure = is_log || (fabsf(p) >= 0x1p-30f && fabsf(p) <= 0x1p30f);
+      // Four lanes' products within these bounds make one that is not rounded to 0 or infinity; NaN
+      // says nothing.
+      if (!is_log && !(fabsf(p) >= 0x1p-30f && fabsf(p) <= 0x1p30f)) p = nan;
 #pragma unroll
       for (int distance = 1; distance <= 2; distance *= 2) {
         const float other = __shfl_xor_sync(full_warp, p, distance);
         p = is_log ? p + other : p * other;
       }
       // By more than roundings in another order can make up for.
-      const bool is_within =
-          is_log ? fabsf(p * log2_e) <= 65.0f : fabsf(p) >= 0x1p-65f && fabsf(p) <= 0x1p65f;
-      // Not behind ||: all lanes are to vote.
-      const bool all_are_sure = __all_sync(full_warp, is_sure) != 0;
-      is_out = is_out || (all_are_sure && !is_within);
+      is_out = is_out ||
+               (is_log ? fabsf(p * log2_e) > 65.0f : fabsf(p) < 0x1p-65f || fabsf(p) > 0x1p65f);
     }
     return is_out;
   }

@@ -124,9 +124,9 @@ class ChunkPreparer {
       gates.for_each_item([&](const Item& item) { any = is_out(item) || any; });
       return work_.any_of_threads(any);
     };
-    // Exact chunks are seldom alone: after one, the gates are asked before all is weighed in vain.
-    const bool was_exact = was_exact_;
-    bool exact = was_exact && any_item([&](const Item& item) {
+    // Exact chunks are seldom alone: for some turns the gates are asked before all is weighed in vain.
+    const bool was_exact = since_exact_ == 0;
+    bool exact = since_exact_ < turns_asked && any_item([&](const Item& item) {
                    gates.store_nothing_due(item);
                    return gates.rules_division_out(item);
                  });
@@ -134,7 +134,7 @@ class ChunkPreparer {
       exact = any_item([&](const Item& item) { return !weigh(gates, item); });
       if (exact) gates.for_each_item([&](const Item& item) { gates.store_nothing_due(item); });
     }
-    was_exact_ = exact;
+    since_exact_ = exact ? 0 : min(since_exact_ + 1, turns_asked);
     if (!GDR_LIKELY(!work_.span.only_state)) {
       gates.for_each_item([&](const Item& item) { gates.multiply_total(item, exact); });
     }
@@ -211,7 +211,8 @@ class ChunkPreparer {
   }
 
   Work work_;
-  bool was_exact_ = false;
+  static constexpr int turns_asked = 8;  // after an exact chunk
+  int since_exact_ = turns_asked;
 };
 
 GDR_NAMESPACE_END
