@@ -105,8 +105,8 @@ GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,
                       : layer.key_gate  ? (tokens / 2 + 1) * key_width * 4 + 16
                       : layer.head_gate ? operands + tokens * 4 + 16
                                         : 0;
-  const int prepared = whole_tile((layer.value_gate && operands > scores ? operands : scores) +
-                                  operands + factors + tokens * 4 + 32);
+  const int scores_or_sums = layer.value_gate && operands > scores ? whole_tile(operands) : scores;
+  const int prepared = whole_tile(scores_or_sums + operands + factors + tokens * 4 + 32);
   const int scratch = (layer.value_gate  ? tokens * 64
                        : layer.head_gate ? tokens * 136 + 64
                                          : 0) +
