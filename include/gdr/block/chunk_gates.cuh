@@ -304,7 +304,7 @@ class GateProducts {
       const float other_two = __shfl_xor_sync(full_warp, two, 2);
       before = combine(place & 1 ? neighbour : one, place & 2 ? other_two : one);
       after = combine(place & 1 ? one : neighbour, place & 2 ? one : other_two);
-      all = place & 2 ? combine(other_two, two) : combine(two, other_two);
+      all = combine(two, other_two);
     }
   };
 

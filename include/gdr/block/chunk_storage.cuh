@@ -254,7 +254,6 @@ struct ChunkStorage {
   uint64_t arrivals[8];  // barriers of the copy engine, by stage: of q and k, of v and gate
   float inverse_norm_q[Extents::tokens];
   float inverse_norm_k[Extents::tokens];
-  int votes[2][Extents::tuning.prepare_warps];
 };
 
 GDR_NAMESPACE_END

@@ -91,7 +91,6 @@ struct ChunkWork {
   int warp;
   int lane;
   int n = 0;
-  int vote = 0;
 
   GDR_DEVICE ChunkWork(Storage& s, const Span<Layer>& of, int column, int thread_number)
       : storage(s), span(of), first_column(column), thread(thread_number) {
@@ -121,17 +120,8 @@ struct ChunkWork {
 
   static GDR_DEVICE void meet() { sync_threads<barrier_prepare, threads>(); }
   /// Whether any of the threads says so; they also meet.
-  GDR_DEVICE bool any_of_threads(bool mine) {
-    // Two sets in turn: one may still be read when the next vote begins.
-    int(&votes)[warps] = storage.votes[vote];
-    vote ^= 1;
-    const bool any_of_warp = __any_sync(full_warp, mine) != 0;
-    if (lane == 0) votes[warp] = any_of_warp;
-    meet();
-    int any = 0;
-#pragma unroll
-    for (int w = 0; w < warps; ++w) any |= votes[w];
-    return any != 0;
+  static GDR_DEVICE bool any_of_threads(bool mine) {
+    return any_of_threads_at<barrier_prepare, threads>(mine);
   }
 
   GDR_DEVICE float factor(float raw, int channel) const { return chunk_factor(span, raw, channel); }

@@ -113,7 +113,7 @@ GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,
                       gate_width * 32;
   return key_stages * keys + value_stages * values + 2 * prepared +
          columns / 16 * whole_tile(tokens * 32) + whole_tile(scratch) +
-         whole_tile(tokens * 8 + tuning.prepare_warps * 8 + 128);
+         whole_tile(tokens * 8 + 128);
 }
 
 GDR_NAMESPACE_END

@@ -38,6 +38,21 @@ GDR_DEVICE void sync_threads() {
   }
 }
 
+/// PTX bar.red.or: sync_threads among warps of one role, and whether any of the threads says so.
+template <BarrierId Barrier, int Threads>
+GDR_DEVICE bool any_of_threads_at(bool mine) {
+  static_assert(Threads % 32 == 0 && Threads > 32, "several whole warps meet at a barrier");
+  __syncwarp();
+  int any;
+  asm volatile(
+      "{\n .reg .pred one, any;\n setp.ne.s32 one, %1, 0;\n"
+      " bar.red.or.pred any, %2, %3, one;\n selp.s32 %0, 1, 0, any;\n}"
+      : "=r"(any)
+      : "r"(static_cast<int>(mine)), "n"(static_cast<int>(Barrier)), "n"(Threads)
+      : "memory");
+  return any != 0;
+}
+
 /// PTX barrier.arrive: the part of sync_threads for those who do not wait for the others.
 template <BarrierId Barrier, int Threads>
 GDR_DEVICE void arrive_at() {
