@@ -20,6 +20,7 @@ import re
 import sys
 
 import chart
+import extents
 
 BENCH = pathlib.Path(__file__).resolve().parent
 SECTIONS = ("bench-chart", "bench-table", "compile-cost")
@@ -253,7 +254,10 @@ def make_chart(rows, peers):
 
 
 def is_in_table(row, charted, peers):
-    """Rows of a chart are left to it, but for those that others have a figure for."""
+    """Rows of a chart are left to it, but for those that others have a figure for; extents have a
+    table of their own."""
+    if extents.extents_of(row):
+        return False
     on_chart = charted and any(sweep_size(p, row.problem) is not None for _, _, p in SWEEPS)
     return not on_chart or best_peer(peers, row) is not None
 
@@ -291,7 +295,7 @@ def gpu_section(rows, peers):
             f"{context['empty_kernel_us']:.2f} us"
         )
         sources[text] = None
-    text = HEADER + "".join(lines) + "\n"
+    text = HEADER + "".join(lines) + "\n" + extents.table(forward, number)
     text += "".join(f"Measured on {source}.\n" for source in sources)
     text += "".join(f"[{i}] {note}.\n" for i, note in enumerate(notes, 1))
     return text

@@ -314,6 +314,19 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(self.run_report(), 0)
         self.assertIn("1x8192x64x128", self.line("| value gate"))
 
+    def test_extents_have_a_table_of_their_own(self):
+        rest = "bfloat16/slow/graph/chunked"
+        self.record("a.json", make_context(), [
+            make_entry(f"forward/value-log/1x8192x132x32/{rest}", 168),
+            make_entry(f"forward/value-log/1x8192x44x96x160/{rest}", 200),
+            make_entry(f"forward/value-log/1x8192x16x96x160/{rest}", 100),  # fewer heads than fit
+        ])
+        self.assertEqual(self.run_report(), 0)
+        self.assertEqual(self.line("| K"), "| K \\ V | 32 | 160 |")
+        self.assertEqual(self.line("| 32"), "| 32 | 168 (2.1) | - |")
+        self.assertEqual(self.line("| 96"), "| 96 | - | 200 (2.5) |")
+        self.assertIn("1x8192x16x96x160", self.line("| value gate"))
+
     def test_one_size_is_no_chart(self):
         self.record("a.json", make_context(), self.sweep_entries(["1x8192x64x128"], 200))
         self.assertEqual(self.run_report(), 0)
