@@ -139,6 +139,17 @@ Outcome try_candidate(const Bench& bench, const Candidate& candidate) {
   return outcome;
 }
 
+/// As they are measured: the one that is at work is named first.
+void print(const Outcome& outcome) {
+  if (outcome.is_timed()) {
+    std::printf(": %.2f us\n", outcome.timing.median_us);
+  } else if (outcome.failed.empty()) {
+    std::printf(": refused: %s\n", outcome.refused.c_str());
+  } else {
+    std::printf(": FAILED: %s\n", outcome.failed.c_str());
+  }
+}
+
 Sweep sweep(const Session& session, const TuneShape& shape, Algorithm algorithm,
             const std::vector<Candidate>& candidates) {
   const Bench bench(session, shape, algorithm);
@@ -154,12 +165,18 @@ Sweep sweep(const Session& session, const TuneShape& shape, Algorithm algorithm,
   if (!status.ok()) {
     sweep.outcomes.resize(candidates.size());
     for (Outcome& outcome : sweep.outcomes) outcome.refused = status.message;
+    std::printf("\n%s: %s\n", shape.text().c_str(), status.message);
     return sweep;
   }
   bench.verify(shipped);
+  std::printf("\n%s form, %s, %s gates\n", name_of(algorithm), shape.text().c_str(),
+              name_of(sweep.gates));
   for (const Candidate& candidate : candidates) {
+    std::printf("  %s", line_of(candidate.members).c_str());
+    std::fflush(stdout);
     sweep.outcomes.push_back(try_candidate(bench, candidate));
     const Outcome& outcome = sweep.outcomes.back();
+    print(outcome);
     const auto best = static_cast<size_t>(sweep.best);
     if (outcome.is_timed() &&
         (sweep.best < 0 || outcome.timing.median_us < sweep.outcomes[best].timing.median_us)) {
@@ -182,21 +199,9 @@ void print_code(const TuningMembers& members) {
   std::printf("%s", code_of<Form>(members, base).c_str());
 }
 
+/// What came out of them.
 template <class Form>
 void print(const Sweep& sweep, const std::vector<Candidate>& candidates) {
-  std::printf("\n%s form, %s, %s gates\n", name_of(sweep.algorithm), sweep.shape.text().c_str(),
-              name_of(sweep.gates));
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    const Outcome& outcome = sweep.outcomes[i];
-    const std::string tuning = line_of(candidates[i].members);
-    if (outcome.is_timed()) {
-      std::printf("  %10.2f us  %s\n", outcome.timing.median_us, tuning.c_str());
-    } else {
-      const std::string& reason = outcome.failed.empty() ? outcome.refused : outcome.failed;
-      std::printf("  %s  %s: %s\n", outcome.failed.empty() ? "   refused   " : "   FAILED    ",
-                  tuning.c_str(), reason.c_str());
-    }
-  }
   if (sweep.best < 0) {
     std::printf("no candidate runs here\n");
     return;
