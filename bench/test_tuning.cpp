@@ -141,7 +141,7 @@ TEST(ChunkedCandidates, ARuleBrokenIsNotValid) {
   };
   EXPECT_TRUE(valid(64, 8, 4));
   EXPECT_TRUE(valid(64, 8, 4, true));
-  EXPECT_FALSE(valid(48, 8, 4));
+  EXPECT_FALSE(valid(40, 8, 4));
   EXPECT_FALSE(valid(64, 8, 0));
   EXPECT_FALSE(valid(16, 1, 4));
   EXPECT_FALSE(valid(64, 12, 8));  // fewer registers left than a state of 128 key channels takes

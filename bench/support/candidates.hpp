@@ -147,7 +147,7 @@ constexpr int state_registers(const ChunkedTuning& t) {
 /// What the static_asserts of the block collective and its preparer ask for, and the hardware:
 /// threads of a block, and a state that leaves registers for operands.
 constexpr bool is_valid(const ChunkedTuning& t, const ChunkedLayer& layer) {
-  if (t.tokens != 16 && t.tokens != 32 && t.tokens != 64) return false;
+  if (t.tokens % 16 != 0 || t.tokens < 16 || t.tokens > 64) return false;
   if (t.state_warps < 1 || t.prepare_warps < 2) return false;  // two load q and k anew
   if (t.threads() > 1024) return false;
   const int key_width = round_up(layer.key_dim, 16);

@@ -53,7 +53,7 @@ using LogPerChannel = LayerList<ValueFloatLog, ValueHalfLog, KeyBfloatLog>;
 using Both = LayerList<ValueFloat, ValueBfloat, KeyFloat, KeyBfloat, HeadHalf, ValueFloatLog,
                        ValueHalfLog, KeyBfloatLog, HeadBfloatLog>;
 
-// Fewer value channels than a warpgroup's products have, and chunks of 32 tokens or 64.
+// Fewer value channels than a warpgroup's products have, and chunks of 48 tokens or 64.
 template <int K, int V, class Gate>
 using Narrow = gdr::Recurrence<gdr::HeadDims<K, V>, __nv_bfloat16, Gate>;
 using NarrowOnes = LayerList<Narrow<32, 48, gdr::ValueGate<>>, Narrow<176, 24, gdr::ValueGate<>>,

@@ -22,8 +22,9 @@ using KeyFloat = gdr::Recurrence<HeadDims<64, 32>, float, gdr::KeyGate<>>;
 using HeadHalf = gdr::Recurrence<HeadDims<32, 48>, __half, gdr::HeadGate<Log, float>>;
 using Every = LayerList<ValueBfloat, KeyFloat, HeadHalf>;
 
-/// Chunks of 32 tokens, and fewer value channels than a warpgroup's products have.
-using WideBfloat = gdr::Recurrence<HeadDims<160, 40>, __nv_bfloat16>;
+/// Chunks of 48 tokens, of which pieces are no multiple, and fewer value channels than a warpgroup's
+/// products have.
+using WideBfloat = gdr::Recurrence<HeadDims<192, 40>, __nv_bfloat16>;
 
 class ChunkedSplit : public DeviceTest {
  protected:

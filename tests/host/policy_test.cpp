@@ -112,7 +112,7 @@ TEST(Policy, ShippedChunkedTuningsKeepTheRules) {
                  << static_cast<int>(layer.axis) << " type " << static_cast<int>(layer.type));
     const int key_width = (layer.key_dim + 15) / 16 * 16;
     for (const ChunkedTuning& t : {layer.standard, layer.compact}) {
-      EXPECT_TRUE(t.tokens == 16 || t.tokens == 32 || t.tokens == 64);
+      EXPECT_TRUE(t.tokens == 16 || t.tokens == 32 || t.tokens == 48 || t.tokens == 64);
       EXPECT_GE(32 * t.prepare_warps, t.tokens);  // a thread has a token's head gate,
       if (layer.axis == gdr::GateAxis::key) {     // or two channels' key gates of 16 tokens
         EXPECT_GE(32 * t.prepare_warps, key_width / 2 * (t.tokens / 16));
@@ -124,6 +124,7 @@ TEST(Policy, ShippedChunkedTuningsKeepTheRules) {
       EXPECT_EQ(t.threads(), 32 * (t.state_warps + t.prepare_warps + ChunkedTuning::load_warps));
       EXPECT_LE(t.threads(), 1024);
     }
+    EXPECT_NE(layer.compact.tokens, 48);
     EXPECT_LE(layer.compact.tokens, layer.standard.tokens);
     EXPECT_LE(layer.compact.state_warps, layer.standard.state_warps);
   }

@@ -10,7 +10,8 @@
 GDR_NAMESPACE_BEGIN
 
 /// Works on items of 16 channels and half a chunk, before its centre or after it. A warp takes an
-/// item; fragments are [channel][token].
+/// item; fragments are [channel][token]. Of three blocks of 16 tokens the first half has one, and
+/// the products of a second are ones.
 ///
 ///     after the centre     r_t = product of the gates from the centre up to and with t
 ///     before it        1 / r_t = product of the gates after t up to the centre
@@ -34,9 +35,10 @@ class GateProducts {
 
  public:
   static constexpr int centre_block = Extents::centre_block;
-  static constexpr int half_blocks = Extents::token_blocks - centre_block;
+  static constexpr int half_blocks = Extents::token_blocks - centre_block;  // at most
   /// A chunk of one block is all after its centre.
   static constexpr int halves = centre_block > 0 ? 2 : 1;
+  static constexpr int fewest_blocks = halves == 1 ? half_blocks : centre_block;
   static constexpr int channel_groups = Extents::gate_width / 16;
   static constexpr int items = halves * channel_groups;
 
@@ -44,6 +46,7 @@ class GateProducts {
     int channels;  // 16 * channels on
     bool second_half;
     GDR_DEVICE int first_block() const { return second_half ? centre_block : 0; }
+    GDR_DEVICE bool has_block(int i) const { return i < fewest_blocks || second_half; }
   };
 
   struct Half {
@@ -93,6 +96,11 @@ class GateProducts {
       return range.holds();
     } else {
       load<by_sums>(item, item.first_block(), half.r);
+#pragma unroll
+      for (int i = fewest_blocks; i < half_blocks; ++i) {
+        if (item.has_block(i)) continue;
+        for_each_token(half.r[i], 0, 0, [](float& x, int, int) { x = by_sums ? 0.0f : 1.0f; });
+      }
       return item.second_half || halves == 1 ? combine_outward<true>(half)
                                              : combine_outward<false>(half);
     }
@@ -145,6 +153,7 @@ class GateProducts {
     bool has_zero = false;
 #pragma unroll
     for (int i = 0; i < half_blocks; ++i) {
+      if (!item.has_block(i)) break;
       Accumulator a[1];
       load<is_log>(item, item.first_block() + i, a);
       for_each_token(a[0], 0, 0, [&](float& x, int, int m8) {
@@ -214,7 +223,7 @@ class GateProducts {
   }
   GDR_DEVICE void multiply_total_exactly(const Item& item) const {
 #pragma unroll 1
-    for (int i = 0; i < half_blocks; ++i) {
+    for (int i = 0; i < half_blocks && item.has_block(i); ++i) {
       Accumulator gates[1];
       load<false>(item, item.first_block() + i, gates);
 #pragma unroll 1
@@ -245,6 +254,7 @@ class GateProducts {
     for (Accumulator& sum : half.r) sum.clear();
 #pragma unroll
     for (int i = 0; i < half_blocks; ++i) {
+      if (!item.has_block(i)) break;
       Bfloat16Operands::A gates[2];
       load_logs(item, item.first_block() + i, gates);
 #pragma unroll

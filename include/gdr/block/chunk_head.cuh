@@ -16,9 +16,10 @@ class HeadGates {
   using Extents = ChunkExtents<Layer, Policy>;
   using GateElement = typename Layer::GateElement;
   static constexpr int tokens = Extents::tokens;
-  static constexpr int per_lane = tokens < 32 ? 1 : tokens / 32;
+  static constexpr int per_lane = (tokens + 31) / 32;
   static constexpr int centre = 16 * Extents::centre_block;
-  static constexpr int half_lanes = (tokens - centre) / per_lane;
+  static constexpr int first_lanes = centre / per_lane;            // with the tokens before it
+  static constexpr int half_lanes = (tokens - centre) / per_lane;  // with those after: no fewer
   /// Logarithms are added, which loses nothing; factors are multiplied.
   static constexpr bool by_sums = stdx::is_same<typename Layer::Space, Log>::value;
   static constexpr float one = by_sums ? 0.0f : 1.0f;
@@ -49,7 +50,7 @@ class HeadGates {
       const bool exists = second ? exists_[i] : exists_[per_lane - 1 - i];
       x[i] = exists ? span_.gate_function(raw, span_.head, 0) : one;
     }
-    const int in_half = second ? lane_ - centre / per_lane : half_lanes - 1 - lane_;
+    const int in_half = second ? lane_ - first_lanes : first_lanes - 1 - lane_;
     float all = x[0];
 #pragma unroll
     for (int e = 1; e < per_lane; ++e) all = combine(all, x[e]);
@@ -80,7 +81,7 @@ class HeadGates {
     }
     const float whole = factor(all);
     range.add(whole);
-    if (in_half == half_lanes - 1) scratch.whole[n % 2][second] = whole;
+    if (in_half == (second ? half_lanes : first_lanes) - 1) scratch.whole[n % 2][second] = whole;
     const bool may_divide = __all_sync(full_warp, range.holds() || per_lane * lane_ >= tokens);
     if (lane_ == 0) {
       if (centre == 0) scratch.whole[n % 2][0] = 1.0f;

@@ -57,6 +57,7 @@ class KeyWeights {
     FiniteCheck finite;
 #pragma unroll
     for (int i = 0; i < Gates::half_blocks; ++i) {
+      if (!item.has_block(i)) break;
       const int block = item.first_block() + i;
       store_scaled(work_.k(), block, item.channels, k[i], half.inverse[i], finite);
       if (GDR_LIKELY(!work_.span.only_state)) {

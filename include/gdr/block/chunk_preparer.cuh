@@ -158,6 +158,7 @@ class ChunkPreparer {
     FiniteCheck finite;
 #pragma unroll
     for (int i = 0; i < Gates::half_blocks; ++i) {
+      if (!item.has_block(i)) break;
       const int block = item.first_block() + i;
       if (!GDR_LIKELY(!work_.span.qk_l2norm)) {
         scale_tokens(v[i], 16 * block, work_.place(), work_.storage.inverse_norm_k);

@@ -33,8 +33,9 @@ class ChunkState : public StateWarp<Layer, Policy> {
     const auto put_out = [&](int block, auto& x) {
       if (!has_channels()) return;
       constexpr int blocks = sizeof(x) / sizeof(Accumulator);
-      output(ChunkOutput<Extents, blocks>{first + 16 * block, min(valid - 16 * block, 16 * blocks),
-                                          16 * warp_, lane_, storage_.outputs[channel_group()], x});
+      output(ChunkOutput<Extents, blocks>{
+          first + 16 * block, min(valid - 16 * block, 16 * blocks), 16 * warp_, lane_,
+          storage_.staging(storage_.prepared[n % 2], channel_group()), x});
     };
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     if constexpr (uses_warpgroups<Layer, Policy>) {
@@ -58,19 +59,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
 #endif
     wait_for_scores();
     if (is_idle()) return;
-    if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
-      if (mode == ChunkMode::exact) {
-#pragma unroll 1
-        for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
-          Accumulator o[1];
-          run_spans<true>(n, block, o[0]);
-          scale_outputs(chunk, block, o[0]);
-          put_out(block, o);
-        }
-        return;
-      }
-    }
-    run_alone(n, mode, valid, put_out);
+    with_parked(*this, [&](ChunkState& self) { self.meet_alone(n, mode, valid, put_out); });
   }
 
   /// The same without outputs.
@@ -89,17 +78,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
     }
 #endif
     if (is_idle()) return;
-    if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
-      if (chunk.mode == ChunkMode::exact) {
-#pragma unroll 1
-        for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
-          Accumulator none;
-          run_spans<false>(n, block, none);
-        }
-        return;
-      }
-    }
-    write_values(chunk, n, valid);
+    with_parked(*this, [&](ChunkState& self) { self.update_alone(n, valid); });
   }
 
   /// What is due after the last of some chunks.
@@ -200,10 +179,42 @@ class ChunkState : public StateWarp<Layer, Policy> {
   }
 #endif
 
+  /// A chunk by the warp's own products, with outputs and without.
+  template <class PutOut>
+  GDR_DEVICE void meet_alone(int n, ChunkMode mode, int valid, PutOut& put_out) {
+    if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
+      if (mode == ChunkMode::exact) {
+#pragma unroll 1
+        for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
+          Accumulator o[1];
+          run_spans<true>(n, block, o[0]);
+          scale_outputs(storage_.prepared[n % 2], block, o[0]);
+          put_out(block, o);
+        }
+        return;
+      }
+    }
+    run_alone(n, mode, valid, put_out);
+  }
+  GDR_DEVICE void update_alone(int n, int valid) {
+    const Prepared& chunk = storage_.prepared[n % 2];
+    if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
+      if (chunk.mode == ChunkMode::exact) {
+#pragma unroll 1
+        for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
+          Accumulator none;
+          run_spans<false>(n, block, none);
+        }
+        return;
+      }
+    }
+    write_values(chunk, n, valid);
+  }
+
   /// A chunk as one span, by the warp's own products, some blocks of 16 tokens at a time.
   template <class PutOut>
   GDR_DEVICE void run_alone(int n, ChunkMode mode, int valid, PutOut& put_out) {
-    constexpr int blocks = token_blocks < 2 ? token_blocks : 2;
+    constexpr int blocks = token_blocks % 2 == 0 ? 2 : 1;
     const Prepared& chunk = storage_.prepared[n % 2];
 #pragma unroll 1
     for (int first = 0; first < token_blocks && 16 * first < valid; first += blocks) {
@@ -292,6 +303,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
   using Base::state_;
   using Base::storage_;
   using Base::warp_;
+  using Base::with_parked;
   using Base::write;
   using Base::write_values;
 };

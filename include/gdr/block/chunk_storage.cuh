@@ -35,10 +35,12 @@ struct ChunkExtents {
   static constexpr int key_width = (Layer::key_dim + 15) / 16 * 16;  // K, whole operands
   static constexpr int token_blocks = tokens / 16;
   static constexpr int key_blocks = key_width / 16;
+  /// Whether registers and shared memory are scarce for the state and the tiles.
+  static constexpr bool is_wide = key_width > 128;
   static constexpr int channel_groups = columns / 16;  // of value channels
   static constexpr int prepare_threads = 32 * tuning.prepare_warps;
   static constexpr int state_threads = 32 * tuning.state_warps;
-  /// Blocks before a chunk's centre, from which gate products go outward.
+  /// Blocks before a chunk's centre, from which gate products go outward. Of three it is one.
   static constexpr int centre_block = token_blocks / 2;
   static constexpr bool has_gate_tile = axis == GateAxis::value || axis == GateAxis::key;
   static constexpr int gate_width = axis == GateAxis::value ? columns
@@ -46,6 +48,9 @@ struct ChunkExtents {
                                                             : 16;
   /// Where a warp of the state transposes its outputs, where they are of 16 bits.
   using OutputStaging = SwizzledTile<__nv_bfloat16, tokens, 16>;
+  /// In place of factors that the warp has read, where it saves memory that is needed: else it gains
+  /// nothing.
+  static constexpr bool stages_in_factors = axis == GateAxis::value && is_wide;
 
   static constexpr int load_threads = 32 * tuning.load_warps;
   /// Where gates have a channel axis the preparing warps have enough to do; the loading ones are a
@@ -60,13 +65,14 @@ struct ChunkExtents {
   /// Registers a thread of each role, where they can move between warpgroups: what the roles
   /// together have at the start, in steps of 8.
   static constexpr int start_registers = 65536 / tuning.threads() / 8 * 8;
-  static constexpr int load_registers = axis == GateAxis::value ? 88
-                                        : axis == GateAxis::key ? 96
-                                                                : 80;
-  static constexpr int prepare_registers = (tuning.prepare_warps <= 4 ? 168
-                                            : tokens <= 32            ? 88
-                                                                      : 112) +
-                                           (load_warps_make_scores ? 0 : 8);
+  static constexpr int load_registers = axis == GateAxis::key                 ? 96
+                                        : axis == GateAxis::value && !is_wide ? 88
+                                                                              : 80;
+  static constexpr int prepare_registers = tuning.prepare_warps <= 4 ? 168
+                                           : !load_warps_make_scores ? (is_wide ? 88 : 120)
+                                           : tokens <= 32            ? 88
+                                           : is_wide                 ? 104
+                                                                     : 112;
   static constexpr int state_registers =
       register_share(start_registers * tuning.threads() - 32 * tuning.load_warps * load_registers -
                          prepare_threads * prepare_registers,
@@ -81,8 +87,8 @@ struct ChunkExtents {
   static constexpr int key_stages = stages_fit(4, 3) ? 4 : 3;
   static constexpr int value_stages = stages_fit(key_stages, 3) ? 3 : 2;
   static_assert(sizeof(Stored) == chunked_traits<Layer>.operand_size);
-  static_assert(tokens == 16 || tokens == 32 || tokens == 64,
-                "gdr: ChunkedTuning::tokens is 16, 32 or 64");
+  static_assert(tokens == 16 || tokens == 32 || tokens == 48 || tokens == 64,
+                "gdr: ChunkedTuning::tokens is 16, 32, 48 or 64");
   static_assert(tuning.prepare_warps >= 2 && prepare_threads >= tokens &&
                     (load_warps_make_scores || tuning.prepare_warps >= token_blocks),
                 "gdr: ChunkedTuning::prepare_warps is too small: at least 2, a thread a token and, "
@@ -240,8 +246,28 @@ struct ChunkScratch<Extents, GateAxis::head> {
   alignas(16) float within[Extents::tokens][16 + 8];
 };
 
+/// Where the state's warps transpose their outputs.
+template <class Extents, bool InFactors = Extents::stages_in_factors>
+struct ChunkOutputs {
+  typename Extents::OutputStaging outputs[Extents::channel_groups];
+
+  GDR_DEVICE auto& staging(PreparedChunk<Extents>& /*chunk*/, int group) { return outputs[group]; }
+};
 template <class Extents>
-struct ChunkStorage {
+struct ChunkOutputs<Extents, true> {
+  /// A block of 16 tokens is staged no sooner than its products have been read, and lies no further.
+  GDR_DEVICE auto& staging(PreparedChunk<Extents>& chunk, int group) {
+    using Staging = typename Extents::OutputStaging;
+    static_assert(sizeof(chunk.factors.products[0]) % alignof(Staging) == 0 &&
+                      sizeof(chunk.values) % alignof(Staging) == 0 &&
+                      sizeof(ScoresOrSums<Extents>) % alignof(Staging) == 0,
+                  "products lie as the staging is to");
+    return reinterpret_cast<Staging&>(chunk.factors.products[group]);
+  }
+};
+
+template <class Extents>
+struct ChunkTiles {
   template <int Width>
   using Tile = SwizzledTile<typename Extents::Stored, Extents::tokens, Width>;
 
@@ -249,7 +275,10 @@ struct ChunkStorage {
   Tile<Extents::key_width> k[Extents::key_stages];
   Tile<Extents::columns> v[Extents::value_stages];
   PreparedChunk<Extents> prepared[2];
-  typename Extents::OutputStaging outputs[Extents::channel_groups];
+};
+
+template <class Extents>
+struct ChunkStorage : ChunkTiles<Extents>, ChunkOutputs<Extents> {
   ChunkScratch<Extents> scratch;
   uint64_t arrivals[8];  // barriers of the copy engine, by stage: of q and k, of v and gate
   float inverse_norm_q[Extents::tokens];

@@ -51,6 +51,12 @@ class StateWarp {
   static constexpr int key_blocks = Extents::key_blocks;
   static constexpr int channel_groups = Extents::channel_groups;
   static constexpr bool has_idle_warps = channel_groups < Extents::tuning.state_warps;
+  /// A warpgroup's products have the state in fixed registers. Unrolled loops over a wide one beside
+  /// them, a warp's own products or loads, made the compiler keep it in others between the chunks,
+  /// some of it in memory: 120 stores and 70 loads a chunk at 256 key channels. So it is in local
+  /// memory for the time of these loops alone, and they stay loops.
+  static constexpr bool parks_state = uses_warpgroups<Layer, Policy> && key_blocks > 10;
+  static constexpr int own_unroll = parks_state ? 1 : key_blocks;
 
  public:
   GDR_DEVICE StateWarp(Storage& storage, int warp, int lane, bool split_operand)
@@ -60,20 +66,37 @@ class StateWarp {
   /// column.
   template <class Use>
   GDR_DEVICE void for_each(Use&& use) {
+    constexpr int unroll = parks_state ? 8 : key_blocks;  // asked for together
+    with_parked(*this, [&](StateWarp& self) {
+#pragma unroll unroll
+      for (int b = 0; b < key_blocks; ++b) {
 #pragma unroll
-    for (int b = 0; b < key_blocks; ++b) {
+        for (int n8 = 0; n8 < 2; ++n8) {
 #pragma unroll
-      for (int n8 = 0; n8 < 2; ++n8) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          use(16 * b + 8 * n8 + 2 * place() + e % 2, 16 * warp_ + group() + e / 2 * 8,
-              state_[b].c[n8][e]);
+          for (int e = 0; e < 4; ++e) {
+            use(16 * b + 8 * n8 + 2 * place() + e % 2, 16 * warp_ + group() + e / 2 * 8,
+                self.state_[b].c[n8][e]);
+          }
         }
       }
-    }
+    });
   }
 
  protected:
+  /// Calls use(the warp, with the state where loops over it may be).
+  template <class Warp, class Use>
+  static GDR_DEVICE void with_parked(Warp& warp, Use&& use) {
+    if constexpr (parks_state) {
+      Warp parked = warp;
+      use(parked);
+      StateWarp& home = warp;
+      const StateWarp& end = parked;
+#pragma unroll
+      for (int b = 0; b < key_blocks; ++b) home.state_[b] = end.state_[b];
+    } else {
+      use(warp);
+    }
+  }
   GDR_DEVICE int group() const { return lane_ / 4; }
   GDR_DEVICE int place() const { return lane_ % 4; }
   /// Whether the warp has value channels. Where a head has few, some have none, and are there for
@@ -156,7 +179,7 @@ class StateWarp {
 #pragma unroll
     for (Accumulator& x : o) x.clear();
     const auto add = [&](bool rest) {
-#pragma unroll
+#pragma unroll own_unroll
       for (int b = 0; b < key_blocks; ++b) {
         Operand s = Operands::to_a(state_[b]);
         if (rest) s = Operands::rest(state_[b], s);
@@ -176,7 +199,7 @@ class StateWarp {
   }
   /// S^T += W^T K of 16 tokens.
   GDR_DEVICE void write(const Operand& w, int n, int t_block) {
-#pragma unroll
+#pragma unroll own_unroll
     for (int b = 0; b < key_blocks; ++b) {
       const auto k =
           Operands::load_b(storage_.k[n % Extents::key_stages], 16 * t_block, 16 * b, lane_);

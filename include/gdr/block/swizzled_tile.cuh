@@ -13,9 +13,11 @@ GDR_NAMESPACE_BEGIN
 /// `Rows` x `Columns` elements; a row is whole units of 32 bytes. Columns are cut into panels of
 /// 128, 64 or 32 bytes, one after another; in a panel, the 16-byte pieces of a row are permuted by
 /// the row's number: the swizzle that the hardware knows by the panel's width, counted from
-/// addresses that are multiples of 1024.
+/// addresses that are multiples of 8 rows.
 template <class T, int Rows, int Columns>
-struct alignas(1024) SwizzledTile {
+struct alignas(8 * (Columns * sizeof(T) % 128 == 0  ? 128
+                    : Columns * sizeof(T) % 64 == 0 ? 64
+                                                    : 32)) SwizzledTile {
   using Element = T;
   static constexpr int rows = Rows;
   static constexpr int columns = Columns;

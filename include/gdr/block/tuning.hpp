@@ -51,7 +51,7 @@ constexpr bool has_same_sums(const RecurrentTuning& a, const RecurrentTuning& b)
 /// `tokens` enters a result, by rounding, and so does `state_warps`: how a chunk is gone through is
 /// decided for a block's value channels together, and whole warpgroups multiply in another way.
 struct ChunkedTuning {
-  int tokens;  // a chunk: 16, 32 or 64
+  int tokens;  // a chunk: 16, 32, 48 or 64
   int prepare_warps;
   int state_warps;
   int shared_kib;  // shared memory to stay within: decides how many chunks are on their way
@@ -111,8 +111,9 @@ GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,
                        : layer.head_gate ? tokens * 136 + 64
                                          : 0) +
                       gate_width * 32;
-  return key_stages * keys + value_stages * values + 2 * prepared +
-         columns / 16 * whole_tile(tokens * 32) + whole_tile(scratch) +
+  const bool stages_in_factors = layer.value_gate && key_width > 128;  // outputs
+  const int staging = stages_in_factors ? 0 : columns / 16 * whole_tile(tokens * 32);
+  return key_stages * keys + value_stages * values + 2 * prepared + staging + whole_tile(scratch) +
          whole_tile(tokens * 8 + 128);
 }
 

@@ -62,7 +62,10 @@ struct WarpgroupProducts {
   static GDR_DEVICE void read(const State& state, const Tile& q, int first_block,
                               Accumulator (&o)[Blocks]) {
     const MatrixDescriptor<Tile> q_at(q);
-    constexpr int batch = key_blocks < 8 ? key_blocks : 8;  // operands in registers at a time
+    // Operands at a time: equal parts that fit beside the state, outputs, values and addresses.
+    constexpr int most = (Extents::state_registers - 8 * key_blocks - 12 * token_blocks - 40) / 4;
+    constexpr int batches = most < 1 ? key_blocks : (key_blocks + most - 1) / most;
+    constexpr int batch = (key_blocks + batches - 1) / batches;
 #pragma unroll
     for (int first = 0; first < key_blocks; first += batch) {
       Operand s[batch];
@@ -130,14 +133,17 @@ struct WarpgroupProducts {
     hold(x);
   }
 
-  /// S^T += W^T K of 16 tokens and the key channels from 16 * First on, in the widest pieces that
-  /// end on a panel.
+  /// S^T += W^T K of 16 tokens and the key channels from 16 * First on. Of a wide state in the widest
+  /// pieces that the compiler has registers for: those of the kernel's start.
   template <int First, class Tile>
   static GDR_DEVICE void write_columns(const Operand& w, const MatrixDescriptor<Tile>& k, int t,
                                        State& state) {
     if constexpr (First < key_blocks) {
       constexpr int left = 16 * (key_blocks - First);
-      constexpr int columns = left >= 64 ? 64 : left >= 32 ? 32 : 16;
+      constexpr int columns = key_blocks > 8 ? (left <= 192 ? left : 128)
+                              : left >= 64   ? 64
+                              : left >= 32   ? 32
+                                             : 16;
       warpgroup_mma<columns, true>(&state[First].c[0][0], w.r, k.at(16 * t, 16 * First));
       write_columns<First + columns / 16>(w, k, t, state);
     }

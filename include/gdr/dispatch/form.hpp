@@ -29,8 +29,8 @@ namespace detail {
 
 /// Blocks that pieces are to make: what fills an H100 or H200.
 inline constexpr int64_t split_blocks = 132;
-/// Tokens of a piece are a multiple of every chunk's, and so many that a piece's state is little
-/// beside its tokens.
+/// Tokens of a piece are a multiple of every chunk's but those of 48, where a piece's last one is
+/// shorter, and so many that a piece's state is little beside its tokens.
 inline constexpr int64_t piece_step = 64;
 inline constexpr int64_t least_piece = 256;
 inline constexpr int64_t fixed_piece = 2048;  // with batch_invariant

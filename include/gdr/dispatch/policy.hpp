@@ -94,18 +94,22 @@ constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
            (!layer.key_gate ||
             round_up(layer.key_dim, 16) / 2 * (t.tokens / 16) <= 32 * t.prepare_warps);
   };
-  const auto fit = [&](int shared_kib, int most_warps) {
+  // Beside a state of more than 160 key channels there are no registers for 64 tokens' outputs where
+  // the preparing warps need theirs.
+  const bool is_wide = layer.key_dim > 160 && (layer.value_gate || layer.key_gate);
+  const auto fit = [&](int shared_kib, int most_warps, bool has_thirds) {
     t.shared_kib = shared_kib;
     t.state_warps = groups < most_warps ? groups : most_warps;
-    t.tokens = 64;
-    while (t.tokens > 16 && !is_small()) t.tokens /= 2;
+    t.tokens = has_thirds && is_wide ? 48 : 64;
+    while (t.tokens > 16 && !is_small()) t.tokens -= has_thirds ? 16 : t.tokens / 2;
     return t;
   };
   ChunkedTunings tunings{};
-  tunings.standard = fit(227, 4);
+  // Three blocks of 16 tokens are measured with a warpgroup's products alone.
+  tunings.standard = fit(227, 4, has_products);
   if (has_products) tunings.standard.state_warps = 4;  // a warpgroup, with few value channels too
   t.prepare_warps = 4;  // such devices do not move registers between warps
-  tunings.compact = fit(99, layer.key_dim > 64 ? 2 : 4);
+  tunings.compact = fit(99, layer.key_dim > 64 ? 2 : 4, false);
   return tunings;
 }
 

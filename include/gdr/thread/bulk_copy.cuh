@@ -19,6 +19,15 @@ struct alignas(64) TensorMap {
 
 inline constexpr bool has_copy_engine = true;
 
+/// True for one thread of a warp, which is converged. Unlike of `lane == 0`, the compiler knows that it
+/// is one, and makes no loop over threads around what takes uniform registers.
+GDR_DEVICE bool is_elected() {
+  int elected;
+  asm volatile("{\n .reg .pred p;\n elect.sync _|p, 0xffffffff;\n selp.b32 %0, 1, 0, p;\n}"
+               : "=r"(elected));
+  return elected != 0;
+}
+
 /// Makes a barrier that one thread arrives at.
 GDR_DEVICE void init_arrival(uint64_t& barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
@@ -56,6 +65,8 @@ GDR_DEVICE void copy_box(uint32_t target, const TensorMap& map, uint64_t& barrie
 #else
 
 inline constexpr bool has_copy_engine = false;
+
+GDR_DEVICE bool is_elected() { return false; }
 
 GDR_DEVICE void init_arrival(uint64_t&) {}
 GDR_DEVICE void end_arrival(uint64_t&) {}

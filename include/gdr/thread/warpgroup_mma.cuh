@@ -79,77 +79,71 @@ class MatrixDescriptor {
   uint64_t bits_;
 };
 
+// The instruction names each register of D: N / 2 of them, as numbers in the text and as operands.
+#define GDR_MMA_EIGHT(i)                                                                      \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
+      "+f"(d[i + 6]), "+f"(d[i + 7])
+#define GDR_MMA_TEXT_16 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define GDR_MMA_TEXT_32 GDR_MMA_TEXT_16 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define GDR_MMA_TEXT_48 GDR_MMA_TEXT_32 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define GDR_MMA_TEXT_64 GDR_MMA_TEXT_48 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define GDR_MMA_TEXT_80 GDR_MMA_TEXT_64 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define GDR_MMA_TEXT_96 GDR_MMA_TEXT_80 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define GDR_MMA_TEXT_112 GDR_MMA_TEXT_96 ", %48, %49, %50, %51, %52, %53, %54, %55"
+#define GDR_MMA_TEXT_128 GDR_MMA_TEXT_112 ", %56, %57, %58, %59, %60, %61, %62, %63"
+#define GDR_MMA_TEXT_144 GDR_MMA_TEXT_128 ", %64, %65, %66, %67, %68, %69, %70, %71"
+#define GDR_MMA_TEXT_160 GDR_MMA_TEXT_144 ", %72, %73, %74, %75, %76, %77, %78, %79"
+#define GDR_MMA_TEXT_176 GDR_MMA_TEXT_160 ", %80, %81, %82, %83, %84, %85, %86, %87"
+#define GDR_MMA_TEXT_192 GDR_MMA_TEXT_176 ", %88, %89, %90, %91, %92, %93, %94, %95"
+#define GDR_MMA_D_16 GDR_MMA_EIGHT(0)
+#define GDR_MMA_D_32 GDR_MMA_D_16, GDR_MMA_EIGHT(8)
+#define GDR_MMA_D_48 GDR_MMA_D_32, GDR_MMA_EIGHT(16)
+#define GDR_MMA_D_64 GDR_MMA_D_48, GDR_MMA_EIGHT(24)
+#define GDR_MMA_D_80 GDR_MMA_D_64, GDR_MMA_EIGHT(32)
+#define GDR_MMA_D_96 GDR_MMA_D_80, GDR_MMA_EIGHT(40)
+#define GDR_MMA_D_112 GDR_MMA_D_96, GDR_MMA_EIGHT(48)
+#define GDR_MMA_D_128 GDR_MMA_D_112, GDR_MMA_EIGHT(56)
+#define GDR_MMA_D_144 GDR_MMA_D_128, GDR_MMA_EIGHT(64)
+#define GDR_MMA_D_160 GDR_MMA_D_144, GDR_MMA_EIGHT(72)
+#define GDR_MMA_D_176 GDR_MMA_D_160, GDR_MMA_EIGHT(80)
+#define GDR_MMA_D_192 GDR_MMA_D_176, GDR_MMA_EIGHT(88)
+#define GDR_MMA_NAME(N) "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 "
+#define GDR_MMA_A_IN_REGISTERS(N, a0, a1, a2, a3, b0, by_rows)                                \
+  asm volatile(GDR_MMA_NAME(N) "{" GDR_MMA_TEXT_##N "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 \
+                                                    "}, %" #b0 ", 1, 1, 1, %" #by_rows ";"    \
+               : GDR_MMA_D_##N                                                                \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(ByRows ? 1 : 0))
+#define GDR_MMA_A_IN_MEMORY(N, a0, b0)                                                      \
+  asm volatile(GDR_MMA_NAME(N) "{" GDR_MMA_TEXT_##N "}, %" #a0 ", %" #b0 ", 1, 1, 1, 0, 0;" \
+               : GDR_MMA_D_##N                                                              \
+               : "l"(a), "l"(b))
+
 /// `d` has N / 2 elements. ByRows: B lies as [K][N], a row a token; else as [N][K].
 template <int N, bool ByRows>
 GDR_DEVICE void warpgroup_mma(float* d, const uint32_t (&a)[4], uint64_t b) {
-  if constexpr (N == 16) {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7}, "
-        "{%8, %9, %10, %11}, %12, 1, 1, 1, %13;"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(ByRows ? 1 : 0));
-  } else if constexpr (N == 32) {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
-        "{%16, %17, %18, %19}, %20, 1, 1, 1, %21;"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(ByRows ? 1 : 0));
-  } else if constexpr (N == 64) {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
-        "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-        "{%32, %33, %34, %35}, %36, 1, 1, 1, %37;"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(ByRows ? 1 : 0));
-  } else {
-    static_assert(N == 16, "gdr: N is 16, 32 or 64");
-  }
+  static_assert(N % 16 == 0 && N >= 16 && N <= 192, "gdr: N is 16, 32, ... or 192");
+  if constexpr (N == 16) GDR_MMA_A_IN_REGISTERS(16, 8, 9, 10, 11, 12, 13);
+  if constexpr (N == 32) GDR_MMA_A_IN_REGISTERS(32, 16, 17, 18, 19, 20, 21);
+  if constexpr (N == 48) GDR_MMA_A_IN_REGISTERS(48, 24, 25, 26, 27, 28, 29);
+  if constexpr (N == 64) GDR_MMA_A_IN_REGISTERS(64, 32, 33, 34, 35, 36, 37);
+  if constexpr (N == 80) GDR_MMA_A_IN_REGISTERS(80, 40, 41, 42, 43, 44, 45);
+  if constexpr (N == 96) GDR_MMA_A_IN_REGISTERS(96, 48, 49, 50, 51, 52, 53);
+  if constexpr (N == 112) GDR_MMA_A_IN_REGISTERS(112, 56, 57, 58, 59, 60, 61);
+  if constexpr (N == 128) GDR_MMA_A_IN_REGISTERS(128, 64, 65, 66, 67, 68, 69);
+  if constexpr (N == 144) GDR_MMA_A_IN_REGISTERS(144, 72, 73, 74, 75, 76, 77);
+  if constexpr (N == 160) GDR_MMA_A_IN_REGISTERS(160, 80, 81, 82, 83, 84, 85);
+  if constexpr (N == 176) GDR_MMA_A_IN_REGISTERS(176, 88, 89, 90, 91, 92, 93);
+  if constexpr (N == 192) GDR_MMA_A_IN_REGISTERS(192, 96, 97, 98, 99, 100, 101);
 }
 
 /// The same with A in shared memory too; both lie as [M][K] and [N][K].
 template <int N>
 GDR_DEVICE void warpgroup_mma(float* d, uint64_t a, uint64_t b) {
-  if constexpr (N == 16) {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7}, "
-        "%8, %9, 1, 1, 1, 0, 0;"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7])
-        : "l"(a), "l"(b));
-  } else if constexpr (N == 32) {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
-        "%16, %17, 1, 1, 1, 0, 0;"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15])
-        : "l"(a), "l"(b));
-  } else {
-    static_assert(N == 64, "gdr: N is 16, 32 or 64");
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "
-        "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-        "%32, %33, 1, 1, 1, 0, 0;"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "l"(a), "l"(b));
-  }
+  static_assert(N % 16 == 0 && N >= 16 && N <= 64, "gdr: N is 16, 32, 48 or 64");
+  if constexpr (N == 16) GDR_MMA_A_IN_MEMORY(16, 8, 9);
+  if constexpr (N == 32) GDR_MMA_A_IN_MEMORY(32, 16, 17);
+  if constexpr (N == 48) GDR_MMA_A_IN_MEMORY(48, 24, 25);
+  if constexpr (N == 64) GDR_MMA_A_IN_MEMORY(64, 32, 33);
 }
 
 #else
