@@ -22,6 +22,9 @@ using KeyFloat = gdr::Recurrence<HeadDims<64, 32>, float, gdr::KeyGate<>>;
 using HeadHalf = gdr::Recurrence<HeadDims<32, 48>, __half, gdr::HeadGate<Log, float>>;
 using Every = LayerList<ValueBfloat, KeyFloat, HeadHalf>;
 
+/// Gates by logarithms that are not of the elements' type, and a warp of the state without value
+/// channels.
+using NarrowLog = gdr::Recurrence<HeadDims<128, 40>, __nv_bfloat16, gdr::ValueGate<Log, float>>;
 /// Chunks of 48 tokens, of which pieces are no multiple, and fewer value channels than a warpgroup's
 /// products have.
 using WideBfloat = gdr::Recurrence<HeadDims<192, 40>, __nv_bfloat16>;
@@ -82,7 +85,8 @@ TEST_F(ChunkedSplit, NothingIsTruncated) {
 }
 
 TEST_F(ChunkedSplit, GatesOfEveryKind) {
-  for_each_layer(LayerList<ValueBfloat, KeyFloat, HeadHalf, WideBfloat>{}, [&](auto layer) {
+  using Layers = LayerList<ValueBfloat, NarrowLog, KeyFloat, HeadHalf, WideBfloat>;
+  for_each_layer(Layers{}, [&](auto layer) {
     using L = typename decltype(layer)::type;
     for (const Fill& factors :
          {fills::uniform(0, 1), fills::uniform(-1, 1), fills::log_range(1e-8, 1), fills::odd(),
@@ -92,6 +96,17 @@ TEST_F(ChunkedSplit, GatesOfEveryKind) {
       spec.gate_values = fills::in_space<L>(factors);
       run_and_check<L>(spec);
     }
+  });
+}
+
+TEST_F(ChunkedSplit, NormalisedQueriesAndKeys) {
+  for_each_layer(Every{}, [&](auto layer) {
+    using L = typename decltype(layer)::type;
+    Spec spec = base(1, 1500, 2);
+    spec.qk_l2norm = true;
+    run_and_check<L>(spec);
+    spec.gate_values = fills::in_space<L>(fills::uniform(-1, 1));
+    run_and_check<L>(spec);
   });
 }
 
@@ -112,7 +127,7 @@ TEST_F(ChunkedSplit, ResetsForgetTheOtherPieces) {
 // The product of a piece's gates is beyond a float although no state ever is: it meets a state that
 // is 0, or so small that the product brings it back into sight.
 TEST_F(ChunkedSplit, TheProductOfAPieceOverflows) {
-  for_each_layer(LayerList<ValueBfloat, KeyFloat>{}, [&](auto layer) {
+  for_each_layer(LayerList<ValueBfloat, NarrowLog, KeyFloat>{}, [&](auto layer) {
     using L = typename decltype(layer)::type;
     constexpr std::int64_t tokens = 2000;
     Spec spec = base(1, tokens, 1);
@@ -137,7 +152,7 @@ TEST_F(ChunkedSplit, TheProductOfAPieceOverflows) {
 
 // Likewise below: it meets a state so large that what is left of it counts.
 TEST_F(ChunkedSplit, TheProductOfAPieceUnderflows) {
-  for_each_layer(LayerList<ValueBfloat, KeyFloat>{}, [&](auto layer) {
+  for_each_layer(LayerList<ValueBfloat, NarrowLog, KeyFloat>{}, [&](auto layer) {
     using L = typename decltype(layer)::type;
     for (const std::int64_t steep : {130, 160, 200}) {
       SCOPED_TRACE(steep);

@@ -67,6 +67,25 @@ TEST(DivisionRange, NanIsOutsideByWhatItScales) {
   EXPECT_FALSE(holds({nan}, {0.0f / nan}));
 }
 
+// Products that are factors alone may go as far as normal numbers do.
+TEST(DivisionRange, FactorsAreNormal) {
+  const auto are_normal = [](float x) {
+    DivisionRange range;
+    range.add(x);
+    return range.are_normal();
+  };
+  for (const float x : {0x1p-126f, 0x1p126f, -0x1p-126f, 1.0f}) EXPECT_TRUE(are_normal(x)) << x;
+  for (const float x : {0.0f, denormal, std::nextafter(0x1p-126f, 0.0f), 0x1p127f, inf}) {
+    EXPECT_FALSE(are_normal(x)) << x;
+    EXPECT_FALSE(are_normal(-x)) << x;
+  }
+  LogDivisionRange range;
+  range.add(-126.0f);
+  EXPECT_TRUE(range.are_normal());
+  range.add(std::nextafter(126.0f, inf));
+  EXPECT_FALSE(range.are_normal());
+}
+
 TEST(DivisionRange, ScaledValuesAreFinite) {
   EXPECT_TRUE(holds({}, {0.0f, -0.0f, denormal, largest, -largest}));
   for (const float x : {inf, -inf, nan}) {

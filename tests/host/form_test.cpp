@@ -23,7 +23,9 @@ using gdr::detail::Cut;
 using gdr::detail::cut_sequences;
 using gdr::detail::form_problem;
 using gdr::detail::FormProblem;
+using gdr::detail::least_part;
 using gdr::detail::least_piece;
+using gdr::detail::part_step;
 using gdr::detail::piece_step;
 using gdr::detail::size_limit;
 using gdr::detail::split_blocks;
@@ -247,6 +249,34 @@ TEST(CutSequences, PiecesFillTheBlocks) {
   EXPECT_EQ(cut.slots, 8);
 }
 
+// The last piece is not among them: 7 of 8 pieces of 16 blocks.
+TEST(CutSequences, PartsFillTheFirstPass) {
+  FormProblem p = dense(1, 32768, 8);
+  EXPECT_EQ(cut_sequences(p).parts, 1);
+  p.states_per_sm = 2;
+  Cut cut = cut_sequences(p);
+  EXPECT_EQ(cut.parts, 2);
+  EXPECT_EQ(cut.part_tokens, 32768 / 16);
+  EXPECT_EQ(cut.part_slots, 16);
+  cut = cut_sequences(dense(1, 8192, 32));  // 1 of 2 pieces of 64 blocks
+  EXPECT_EQ(cut.parts, 2);
+  EXPECT_EQ(cut.part_slots, 4);
+}
+
+TEST(CutSequences, APieceIsWholeParts) {
+  for (int64_t length = 1; length < 40000; length += 997) {
+    for (const int64_t heads : {1, 4, 20, 33, 66}) {
+      FormProblem p = dense(1, length, heads);
+      p.states_per_sm = 2;
+      const Cut cut = cut_sequences(p);
+      EXPECT_EQ(cut.part_tokens % part_step, 0) << length;
+      EXPECT_GE(cut.part_tokens, least_part) << length;
+      EXPECT_EQ(cut.part_tokens * cut.parts, cut.tokens) << length;
+      EXPECT_LT(cut.tokens * (cut.per_sequence - 1), length);
+    }
+  }
+}
+
 TEST(CutSequences, APieceIsWholeChunks) {
   for (int64_t length = 1; length < 40000; length += 997) {
     const Cut cut = cut_sequences(dense(1, length, 4));
@@ -309,28 +339,37 @@ TEST(CutSequences, SlotsAreEnoughForAnyLengths) {
     p.sequences = sequences;
     p.tokens = offsets.back() + static_cast<int64_t>(random() % 3 * 100);  // some in no sequence
     const Cut cut = cut_sequences(p);
-    int64_t end = 0;  // of the slots given out
-    for (size_t n = 0; n + 1 < offsets.size(); ++n) {
-      const int64_t first = offsets[n] / cut.tokens + static_cast<int64_t>(n);
-      ASSERT_GE(first, end);
-      const int64_t length = offsets[n + 1] - offsets[n];
-      end = first + std::max<int64_t>(1, (length + cut.tokens - 1) / cut.tokens);
-    }
-    ASSERT_LE(end, cut.slots);
+    const auto expect_room = [&](int64_t slots, int64_t tokens) {
+      int64_t end = 0;  // of the slots given out
+      for (size_t n = 0; n + 1 < offsets.size(); ++n) {
+        const int64_t first = offsets[n] / tokens + static_cast<int64_t>(n);
+        ASSERT_GE(first, end);
+        const int64_t length = offsets[n + 1] - offsets[n];
+        end = first + std::max<int64_t>(1, (length + tokens - 1) / tokens);
+      }
+      ASSERT_LE(end, slots);
+    };
+    expect_room(cut.slots, cut.tokens);
+    expect_room(cut.part_slots, cut.part_tokens);
   }
 }
 
 // --- Workspace. ---
 
-TEST(SplitWorkspace, HoldsAStateAndGateProductsOfEachSlotAndHead) {
-  FormProblem p = dense(2, 8192, 3);
-  const int64_t slots = cut_sequences(p).slots;
-  EXPECT_GT(slots, 2);
-  EXPECT_EQ(split_workspace(p), slots * 3 * (4 * 128 * 128 + 8 * 128));
-  p.gate_channels = 1;
-  EXPECT_EQ(split_workspace(p), slots * 3 * (4 * 128 * 128 + 8));
-  p.gate_channels = 0;
-  EXPECT_EQ(split_workspace(p), slots * 3 * (4 * 128 * 128));
+TEST(SplitWorkspace, HoldsStatesOfPartsAndPiecesAndGateProducts) {
+  for (const int states_per_sm : {1, 2}) {
+    FormProblem p = dense(2, 8192, 3);
+    p.states_per_sm = states_per_sm;
+    const Cut cut = cut_sequences(p);
+    EXPECT_GT(cut.slots, 2);
+    EXPECT_EQ(cut.part_slots, cut.slots * cut.parts);
+    const int64_t states = (cut.part_slots + cut.slots) * 3 * (4 * 128 * 128);
+    EXPECT_EQ(split_workspace(p), states + cut.part_slots * 3 * (8 * 128));
+    p.gate_channels = 1;
+    EXPECT_EQ(split_workspace(p), states + cut.part_slots * 3 * 8);
+    p.gate_channels = 0;
+    EXPECT_EQ(split_workspace(p), states);
+  }
 }
 
 TEST(SplitWorkspace, ProductsBeginAtAMultipleOf16Bytes) {
@@ -339,11 +378,12 @@ TEST(SplitWorkspace, ProductsBeginAtAMultipleOf16Bytes) {
   p.value_dim = 7;
   p.gate_channels = 7;
   const Cut cut = cut_sequences(p);
-  EXPECT_EQ(states_bytes(p, cut), cut.slots * 4 * 5 * 7);
-  const int64_t products = split_workspace(p) - cut.slots * 8 * 7;
+  EXPECT_EQ(states_bytes(p, cut.slots), cut.slots * 4 * 5 * 7);
+  const int64_t states = states_bytes(p, cut.slots) + states_bytes(p, cut.part_slots);
+  const int64_t products = split_workspace(p) - cut.part_slots * 8 * 7;
   EXPECT_EQ(products % 16, 0);
-  EXPECT_GE(products, states_bytes(p, cut));
-  EXPECT_LT(products, states_bytes(p, cut) + 16);
+  EXPECT_GE(products, states);
+  EXPECT_LT(products, states + 16);
 }
 
 TEST(SplitWorkspace, AProductTakes8Bytes) { EXPECT_EQ(sizeof(gdr::ScaledProduct), 8u); }
@@ -397,6 +437,10 @@ TEST(FormProblem, IsOfTheArguments) {
   EXPECT_EQ(p.key_dim, 48);
   EXPECT_EQ(p.value_dim, 96);
   EXPECT_EQ(p.gate_channels, 96);
+  EXPECT_EQ(p.states_per_sm, 1);
+  EXPECT_EQ(form_problem(gdr::ForwardArgs<gdr::Recurrence<gdr::HeadDim<64>, gdr::bfloat16>>{})
+                .states_per_sm,
+            2);
   EXPECT_FALSE(p.has_offsets || p.batch_invariant || p.has_workspace || p.delta_rule);
 
   const int32_t offsets[] = {0, 60, 100};

@@ -80,8 +80,7 @@ class ChunkFeeder {
   }
 
  private:
-  static constexpr int key_ahead =
-      Extents::key_stages - 1;  // a stage is read until the state's turn
+  static constexpr int key_ahead = Extents::key_ahead;
   static constexpr int value_ahead = Extents::value_stages;
 
   /// Of many boxes one thread that the compiler knows to be one is to ask: 160x160 282 to 266 us. Of few

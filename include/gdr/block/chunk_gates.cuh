@@ -21,6 +21,8 @@ class GateProducts {
   using Extents = typename Work::Extents;
   using GateElement = typename Layer::GateElement;
   using GateFunction = typename Layer::GateFunction;
+
+ public:
   static constexpr bool is_log = stdx::is_same<typename Layer::Space, Log>::value;
 
   /// Float32 products are the exponentials of sums: a product of rounded factors would drift, as a
@@ -33,7 +35,6 @@ class GateProducts {
                                          data_type_of<GateElement> == DataType::bfloat16 &&
                                          stdx::is_same<GateFunction, typename Layer::Space>::value;
 
- public:
   static constexpr int centre_block = Extents::centre_block;
   static constexpr int half_blocks = Extents::token_blocks - centre_block;  // at most
   /// A chunk of one block is all after its centre.
@@ -204,6 +205,18 @@ class GateProducts {
       });
     }
   }
+  /// Gates in log space as the sum of two operands, or as one.
+  GDR_DEVICE void load_logs(const Item& item, int block, Bfloat16Operands::A (&gates)[2]) const {
+    if constexpr (is_one_operand) {  // what the tensor does not have is 0 in the tile
+      gates[0] = Bfloat16Operands::load_a_transposed(work_.gate(), 16 * block, 16 * item.channels,
+                                                     work_.lane);
+    } else {
+      Accumulator g[1];
+      load<true>(item, block, g);
+      gates[0] = Bfloat16Operands::to_a(g[0]);
+      gates[1] = Bfloat16Operands::rest(g[0], gates[0]);
+    }
+  }
 
  private:
   GDR_DEVICE int channel(const Item& item, int m8) const {
@@ -286,19 +299,6 @@ class GateProducts {
                               : half.whole[m8] - half.r[0].c[0][2 * m8];
     }
   }
-  /// Gates in log space as the sum of two operands, or as one.
-  GDR_DEVICE void load_logs(const Item& item, int block, Bfloat16Operands::A (&gates)[2]) const {
-    if constexpr (is_one_operand) {  // what the tensor does not have is 0 in the tile
-      gates[0] = Bfloat16Operands::load_a_transposed(work_.gate(), 16 * block, 16 * item.channels,
-                                                     work_.lane);
-    } else {
-      Accumulator g[1];
-      load<true>(item, block, g);
-      gates[0] = Bfloat16Operands::to_a(g[0]);
-      gates[1] = Bfloat16Operands::rest(g[0], gates[0]);
-    }
-  }
-
   static GDR_DEVICE float combine(float x, float y) { return by_sums ? x + y : x * y; }
 
   /// Products over the four lanes of a group.

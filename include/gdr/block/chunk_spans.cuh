@@ -48,14 +48,18 @@ class ExactSpans {
         if (!GDR_LIKELY(with_diagonal)) copy_scores();
         has_scores = true;
       }
-      if (GDR_LIKELY(span >= 8)) {
-        walk_eight<true>(block, span, a, w, b, sums);
-      } else {
-        walk_eight<false>(block, span, a, w, b, sums);
-      }
-      if (GDR_LIKELY(span == 16)) join_eights(block, a, w, b, sums);
+      walk(block, span, a, w, b, sums);
       if (first + work_.warp < items) store(c, block, span, w, b, sums);
     }
+  }
+
+  /// Of one block and the warp's own channels, where no outputs are made.
+  GDR_DEVICE void make_block(int c, int block) const {
+    float a[8], w[8], b[8], sums[8];
+    load(16 * c + channel_, 16 * block + 8 * upper_, a, w);
+    const int span = span_length(a, w);
+    walk(block, span, a, w, b, sums);
+    store(c, block, span, w, b, sums);
   }
 
  private:
@@ -77,17 +81,19 @@ class ExactSpans {
   GDR_DEVICE void store(int c, int block, int span, const float (&w)[8], const float (&b)[8],
                         const float (&sums)[8]) const {
     auto& prepared = work_.prepared();
-    const int m8 = channel_ / 8;
+    const int m8 = channel_ / 8, place = Extents::prepared_place(block);
 #pragma unroll
     for (int i = 0; i < 8; i += 2) {
       const int lane = channel_ % 8 * 4 + i / 2;
-      prepared.values[c].store_pair(block, lane, upper_, m8, w[i], w[i + 1]);
-      prepared.factors.products[c].store_pair(block, lane, upper_, m8, b[i], b[i + 1]);
-      if (!work_.span.only_state) {
-        prepared.sums[c].store_pair(block, lane, upper_, m8, sums[i], sums[i + 1]);
+      prepared.values[c].store_pair(place, lane, upper_, m8, w[i], w[i + 1]);
+      prepared.factors.products[c].store_pair(place, lane, upper_, m8, b[i], b[i + 1]);
+      if constexpr (!Extents::only_states) {
+        if (!work_.span.only_state) {
+          prepared.sums[c].store_pair(block, lane, upper_, m8, sums[i], sums[i + 1]);
+        }
       }
     }
-    if (work_.lane == 0) prepared.factors.span[c][block] = span;
+    if (work_.lane == 0) prepared.factors.span[c][place] = span;
   }
 
   GDR_DEVICE void load(int column, int first, float (&a)[8], float (&v)[8]) const {
@@ -115,10 +121,24 @@ class ExactSpans {
   /// Scores of token t with `Count` tokens from the first of its block plus s on.
   template <int Count>
   GDR_DEVICE void load_scores(int t, int s, float (&p)[Count]) const {
-    load_floats(&work_.storage.scratch.diagonal[t][s], p);
+    if constexpr (Extents::only_states) {
+      for (float& x : p) x = 0.0f;  // the sums are not looked at
+    } else {
+      load_floats(&work_.storage.scratch.diagonal[t][s], p);
+    }
   }
 
-  /// A lane's own eight tokens, as one span or, not `Whole`, several. `w` holds the values first.
+  /// A block of 16 tokens. `w` holds the values first.
+  GDR_DEVICE void walk(int block, int span, const float (&a)[8], float (&w)[8], float (&b)[8],
+                       float (&sums)[8]) const {
+    if (GDR_LIKELY(span >= 8)) {
+      walk_eight<true>(block, span, a, w, b, sums);
+    } else {
+      walk_eight<false>(block, span, a, w, b, sums);
+    }
+    if (GDR_LIKELY(span == 16)) join_eights(block, a, w, b, sums);
+  }
+  /// A lane's own eight tokens, as one span or, not `Whole`, several.
   template <bool Whole>
   GDR_DEVICE void walk_eight(int block, int span, const float (&a)[8], float (&w)[8], float (&b)[8],
                              float (&sums)[8]) const {

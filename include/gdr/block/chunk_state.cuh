@@ -80,6 +80,30 @@ class ChunkState : public StateWarp<Layer, Policy> {
     if (is_idle()) return;
     with_parked(*this, [&](ChunkState& self) { self.update_alone(n, valid); });
   }
+  /// Of 16 tokens of an exact chunk.
+  GDR_DEVICE void update_by_spans(int n, int block) {
+    Accumulator none;
+    run_spans<false>(n, block, none);
+  }
+  /// S^T <- gates' product times S^T, + W^T K, with the operand in registers: of the upper and the
+  /// lower 8 of the warp's value channels.
+  GDR_DEVICE void update(int n, const float (&gates)[2], const Operand (&w)[token_blocks]) {
+    scale_state(gates[0], gates[1]);
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    constexpr bool together = uses_warpgroups<Layer, Policy>;
+    if constexpr (together) {
+      using Products = WarpgroupProducts<Layer, Policy>;
+      Products::write(w, storage_.k[n % Extents::key_stages], 0, state_);
+      Products::wait_write(state_);
+    }
+#else
+    constexpr bool together = false;
+#endif
+    if constexpr (!together) {
+#pragma unroll
+      for (int t = 0; t < token_blocks; ++t) write(w[t], n, t);
+    }
+  }
 
   /// What is due after the last of some chunks.
   GDR_DEVICE void end(int chunks) {
@@ -89,7 +113,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
  private:
   GDR_DEVICE const Prepared& begin(int n) {
     lane_ = opaque(lane_);  // as in ChunkWork::begin
-    const Prepared& chunk = storage_.prepared[n % 2];
+    const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
     if constexpr (axis != GateAxis::none) scale_state(chunk.factors.enter);
     return chunk;
   }
@@ -116,7 +140,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
   template <bool Multiplied, class PutOut>
   GDR_DEVICE void run_together(int n, PutOut& put_out) {
     using Products = WarpgroupProducts<Layer, Policy>;
-    const Prepared& chunk = storage_.prepared[n % 2];
+    const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
     Accumulator o[token_blocks];
     Operand w[token_blocks];
 #pragma unroll
@@ -161,7 +185,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
   template <class PutOut>
   GDR_DEVICE void run_spans_together(int n, int valid, PutOut& put_out) {
     using Products = WarpgroupProducts<Layer, Policy>;
-    const Prepared& chunk = storage_.prepared[n % 2];
+    const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
 #pragma unroll 1
     for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
       Accumulator o[1];
@@ -202,8 +226,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
       if (chunk.mode == ChunkMode::exact) {
 #pragma unroll 1
         for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
-          Accumulator none;
-          run_spans<false>(n, block, none);
+          update_by_spans(n, block);
         }
         return;
       }
@@ -215,7 +238,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
   template <class PutOut>
   GDR_DEVICE void run_alone(int n, ChunkMode mode, int valid, PutOut& put_out) {
     constexpr int blocks = token_blocks % 2 == 0 ? 2 : 1;
-    const Prepared& chunk = storage_.prepared[n % 2];
+    const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
 #pragma unroll 1
     for (int first = 0; first < token_blocks && 16 * first < valid; first += blocks) {
       Accumulator o[blocks];
@@ -252,13 +275,15 @@ class ChunkState : public StateWarp<Layer, Policy> {
   /// 16 tokens without division, in spans, with their outputs or without.
   template <bool WithOutputs>
   GDR_DEVICE void run_spans(int n, int block, Accumulator& o) {
-    const Prepared& chunk = storage_.prepared[n % 2];
-    const Accumulator values = Operands::from_a(chunk.values[channel_group()].load(block, lane_));
+    const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
+    const int prepared = Extents::prepared_place(block);
+    const Accumulator values =
+        Operands::from_a(chunk.values[channel_group()].load(prepared, lane_));
     Accumulator sums[1];
     sums[0].clear();
     int span = chunk.span;
     if constexpr (axis == GateAxis::value) {
-      span = chunk.factors.span[channel_group()][block];
+      span = chunk.factors.span[channel_group()][prepared];
     } else if constexpr (WithOutputs) {
       for (int s = 16 * block; s < 16 * block + 16; ++s) add_causally(chunk, s, 16 * block, sums);
     }

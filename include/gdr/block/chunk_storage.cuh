@@ -38,7 +38,10 @@ struct ChunkExtents {
   /// Whether registers and shared memory are scarce for the state and the tiles.
   static constexpr bool is_wide = key_width > 128;
   static constexpr int channel_groups = columns / 16;  // of value channels
-  static constexpr int prepare_threads = 32 * tuning.prepare_warps;
+  /// A block for states alone: what prepares are the state's warps.
+  static constexpr bool only_states = tuning.only_states();
+  static constexpr int prepare_warps = only_states ? tuning.state_warps : tuning.prepare_warps;
+  static constexpr int prepare_threads = 32 * prepare_warps;
   static constexpr int state_threads = 32 * tuning.state_warps;
   /// Blocks before a chunk's centre, from which gate products go outward. Of three it is one.
   static constexpr int centre_block = token_blocks / 2;
@@ -64,8 +67,9 @@ struct ChunkExtents {
 
   /// Registers a thread of each role, where they can move between warpgroups: what the roles
   /// together have at the start, in steps of 8.
-  static constexpr int start_registers = 65536 / tuning.threads() / 8 * 8;
-  static constexpr int load_registers = axis == GateAxis::key                 ? 96
+  static constexpr int start_registers = 65536 / tuning.blocks_per_sm / tuning.threads() / 8 * 8;
+  static constexpr int load_registers = only_states ? (tuning.blocks_per_sm > 2 ? 32 : 40)
+                                        : axis == GateAxis::key               ? 96
                                         : axis == GateAxis::value && !is_wide ? 88
                                                                               : 80;
   static constexpr int prepare_registers = tuning.prepare_warps <= 4 ? 168
@@ -75,7 +79,7 @@ struct ChunkExtents {
                                                                      : 112;
   static constexpr int state_registers =
       register_share(start_registers * tuning.threads() - 32 * tuning.load_warps * load_registers -
-                         prepare_threads * prepare_registers,
+                         32 * tuning.prepare_warps * prepare_registers,
                      state_threads);
 
   // q and k of a chunk are read when it is prepared and when the state meets it, v and gate only
@@ -86,16 +90,22 @@ struct ChunkExtents {
   }
   static constexpr int key_stages = stages_fit(4, 3) ? 4 : 3;
   static constexpr int value_stages = stages_fit(key_stages, 3) ? 3 : 2;
+  /// Chunks of q and k on their way or in use, but for what the state reads a turn later.
+  static constexpr int key_ahead = only_states ? key_stages : key_stages - 1;
+  static constexpr int prepared_chunks = only_states ? 1 : 2;
+  /// Blocks of 16 tokens that are prepared at a time, and where among them a block's operands lie.
+  static constexpr int prepared_blocks = only_states ? 1 : token_blocks;
+  GDR_DEVICE static int prepared_place(int block) { return only_states ? 0 : block; }
   static_assert(sizeof(Stored) == chunked_traits<Layer>.operand_size);
   static_assert(tokens == 16 || tokens == 32 || tokens == 48 || tokens == 64,
                 "gdr: ChunkedTuning::tokens is 16, 32, 48 or 64");
-  static_assert(tuning.prepare_warps >= 2 && prepare_threads >= tokens &&
-                    (load_warps_make_scores || tuning.prepare_warps >= token_blocks),
+  static_assert(prepare_warps >= 2 && prepare_threads >= tokens &&
+                    (load_warps_make_scores || prepare_warps >= token_blocks),
                 "gdr: ChunkedTuning::prepare_warps is too small: at least 2, a thread a token and, "
                 "without a gate of channels, a warp for 16 tokens");
   /// Whether the registers that roles are given are there.
   static constexpr bool registers_fit = load_threads * load_registers +
-                                            prepare_threads * prepare_registers +
+                                            32 * tuning.prepare_warps * prepare_registers +
                                             state_threads * state_registers <=
                                         start_registers * tuning.threads();
 };
@@ -154,9 +164,9 @@ struct ChunkFactors {};
 /// mode is exact, from each span's start.
 template <class Extents>
 struct ChunkFactors<Extents, GateAxis::value> {
-  FragmentBuffer<Accumulator, Extents::token_blocks> products[Extents::channel_groups];
+  FragmentBuffer<Accumulator, Extents::prepared_blocks> products[Extents::channel_groups];
   float enter[Extents::columns];  // what the state is multiplied by before the chunk
-  int span[Extents::channel_groups][Extents::token_blocks];  // exact: tokens of a span
+  int span[Extents::channel_groups][Extents::prepared_blocks];  // exact: tokens of a span
 };
 
 /// Key gate: the products are in q and k.
@@ -180,7 +190,7 @@ struct ChunkFactors<Extents, GateAxis::head> {
 template <class Extents>
 using ChunkScoreTile = SwizzledTile<typename Extents::Stored, Extents::tokens, Extents::tokens>;
 template <class Extents>
-using ChunkValueOperands = FragmentBuffer<typename Extents::Operands::A, Extents::token_blocks>;
+using ChunkValueOperands = FragmentBuffer<typename Extents::Operands::A, Extents::prepared_blocks>;
 
 template <class Extents, GateAxis Axis = Extents::axis>
 struct ScoresOrSums {
@@ -195,9 +205,11 @@ struct ScoresOrSums<Extents, GateAxis::value> {
   };
 };
 
-/// A chunk prepared.
+struct NoScores {};
+
+/// A chunk prepared. In a block for states alone only exact ones are, a block of 16 tokens at a time.
 template <class Extents>
-struct PreparedChunk : ScoresOrSums<Extents> {
+struct PreparedChunk : stdx::conditional_t<Extents::only_states, NoScores, ScoresOrSums<Extents>> {
   using Values = ChunkValueOperands<Extents>;
   Values values[Extents::channel_groups];  // w, as the operand W^T
   ChunkFactors<Extents> factors;
@@ -274,15 +286,41 @@ struct ChunkTiles {
   Tile<Extents::key_width> q[Extents::key_stages];
   Tile<Extents::key_width> k[Extents::key_stages];
   Tile<Extents::columns> v[Extents::value_stages];
-  PreparedChunk<Extents> prepared[2];
+  PreparedChunk<Extents> prepared[Extents::prepared_chunks];
 };
 
+/// Of a block with outputs.
 template <class Extents>
-struct ChunkStorage : ChunkTiles<Extents>, ChunkOutputs<Extents> {
+struct OutputsStorage : ChunkTiles<Extents>, ChunkOutputs<Extents> {
   ChunkScratch<Extents> scratch;
   uint64_t arrivals[8];  // barriers of the copy engine, by stage: of q and k, of v and gate
   float inverse_norm_q[Extents::tokens];
   float inverse_norm_k[Extents::tokens];
 };
+
+/// Of a block for states alone.
+template <class Extents>
+struct StatesStorage {
+  template <int Width>
+  using Tile = SwizzledTile<typename Extents::Stored, Extents::tokens, Width>;
+  struct Scratch {
+    SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::gate_width>
+        gate[Extents::value_stages];
+  };
+
+  union {
+    Tile<Extents::key_width> k[Extents::key_stages];
+    Tile<Extents::key_width> q[Extents::key_stages];  // not read: spans have only_state
+  };
+  Tile<Extents::columns> v[Extents::value_stages];
+  PreparedChunk<Extents> prepared[Extents::prepared_chunks];
+  Scratch scratch;
+  uint64_t arrivals[8];  // as above
+  float inverse_norm_k[Extents::tokens];
+};
+
+template <class Extents>
+using ChunkStorage =
+    stdx::conditional_t<Extents::only_states, StatesStorage<Extents>, OutputsStorage<Extents>>;
 
 GDR_NAMESPACE_END

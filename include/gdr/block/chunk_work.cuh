@@ -81,7 +81,7 @@ struct ChunkWork {
   using KeyTile = typename Storage::template Tile<Extents::key_width>;
   static constexpr GateAxis axis = Extents::axis;
   static constexpr int tokens = Extents::tokens;
-  static constexpr int warps = Extents::tuning.prepare_warps;
+  static constexpr int warps = Extents::prepare_warps;
   static constexpr int threads = Extents::prepare_threads;
 
   Storage& storage;
@@ -113,7 +113,7 @@ struct ChunkWork {
   GDR_DEVICE auto& k() const { return storage.k[n % Extents::key_stages]; }
   GDR_DEVICE auto& v() const { return storage.v[n % Extents::value_stages]; }
   GDR_DEVICE auto& gate() const { return storage.scratch.gate[n % Extents::value_stages]; }
-  GDR_DEVICE Prepared& prepared() const { return storage.prepared[n % 2]; }
+  GDR_DEVICE Prepared& prepared() const { return storage.prepared[n % Extents::prepared_chunks]; }
   /// What the state is to be multiplied by after this chunk, and after the one before.
   GDR_DEVICE auto& leave() const { return storage.scratch.leave[n % 2]; }
   GDR_DEVICE auto& leave_before() const { return storage.scratch.leave[(n + 1) % 2]; }

@@ -4,7 +4,7 @@
 
 /// \file
 /// Sequences cut into pieces of equal length, each with a slot of the workspace: piece p of
-/// sequence n has slot base(n) + p.
+/// sequence n has slot base(n) + p. Likewise the parts, of which a piece has some.
 
 #include <gdr/block/span.cuh>
 #include <gdr/thread/chunk_range.hpp>
@@ -12,7 +12,8 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// How the sequences are cut. With cu_seqlens some slots are empty.
+/// How the sequences are cut, into pieces or into parts of them. With cu_seqlens some slots are
+/// empty.
 struct PieceLayout {
   int64_t tokens = 0;          // of a piece
   FastDivisor per_sequence{};  // pieces of a sequence without cu_seqlens
@@ -20,7 +21,8 @@ struct PieceLayout {
 
 struct Piece {
   unsigned sequence;
-  int64_t first;  // token of the sequence
+  int64_t number;  // in the sequence
+  int64_t first;   // token of the sequence
   int64_t length;
   bool exists;  // a sequence has at least one piece, be it empty
   bool is_last;
@@ -48,6 +50,7 @@ GDR_DEVICE Piece piece_at(const ForwardArgs<Layer>& args, const PieceLayout& lay
   const int64_t length = sequence_bounds(args, sequence).length;
   Piece piece;
   piece.sequence = sequence;
+  piece.number = number;
   piece.first = number * layout.tokens;
   piece.exists = number == 0 || piece.first < length;
   piece.is_last = piece.first + layout.tokens >= length;

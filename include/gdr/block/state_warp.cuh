@@ -82,6 +82,22 @@ class StateWarp {
     });
   }
 
+  /// Calls use(i, j, S_ij, S_i+1,j) likewise.
+  template <class Use>
+  GDR_DEVICE void for_each_pair(Use&& use) const {
+#pragma unroll
+    for (int b = 0; b < key_blocks; ++b) {
+#pragma unroll
+      for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+        for (int m8 = 0; m8 < 2; ++m8) {
+          use(16 * b + 8 * n8 + 2 * place(), 16 * warp_ + group() + 8 * m8, state_[b].c[n8][2 * m8],
+              state_[b].c[n8][2 * m8 + 1]);
+        }
+      }
+    }
+  }
+
  protected:
   /// Calls use(the warp, with the state where loops over it may be).
   template <class Warp, class Use>
@@ -227,7 +243,8 @@ class StateWarp {
   }
   /// And S <- b_t S with the last token of a span.
   GDR_DEVICE void scale_to_end(const Prepared& chunk, int block, int last) {
-    const auto& lanes = chunk.factors.products[channel_group()].data[block][last / 8];
+    const int place = Extents::prepared_place(block);
+    const auto& lanes = chunk.factors.products[channel_group()].data[place][last / 8];
     const auto* const b = reinterpret_cast<const float*>(&lanes[group() * 4 + last % 8 / 2]);
     scale_state(b[last % 2], b[2 + last % 2]);
   }

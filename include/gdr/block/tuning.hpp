@@ -55,6 +55,11 @@ struct ChunkedTuning {
   int prepare_warps;
   int state_warps;
   int shared_kib;  // shared memory to stay within: decides how many chunks are on their way
+  int blocks_per_sm = 1;
+
+  /// Without preparing warps the state's warps prepare for themselves, and there are no outputs:
+  /// block/chunk_states.cuh.
+  GDR_HOST_DEVICE constexpr bool only_states() const { return prepare_warps == 0; }
 
   static constexpr int load_warps = 4;  // one for each of q, k, v, gate; 16 tokens' scores each
   GDR_HOST_DEVICE constexpr int threads() const {
@@ -96,25 +101,30 @@ GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,
   const int tokens = tuning.tokens, columns = tuning.columns_per_block(layer.value_dim);
   const int key_width = (layer.key_dim + 15) / 16 * 16;
   const int gate_width = layer.value_gate ? columns : layer.key_gate ? key_width : 0;
-  const int keys = 2 * whole_tile(tokens * key_width * layer.operand_size);
+  const bool outputs = !tuning.only_states();  // else no q and scores, and 16 tokens prepared
+  const int keys = (outputs ? 2 : 1) * whole_tile(tokens * key_width * layer.operand_size);
   const int values = whole_tile(tokens * columns * layer.operand_size) +
                      whole_tile(tokens * gate_width * layer.gate_size);
-  const int operands = tokens * columns * layer.operand_size;
-  const int scores = whole_tile(tokens * tokens * layer.operand_size);
-  const int factors = layer.value_gate  ? (tokens + 1) * columns * 4 + columns
+  const int prepared_tokens = outputs ? tokens : 16;
+  const int operands = prepared_tokens * columns * layer.operand_size;
+  const int scores = outputs ? whole_tile(tokens * tokens * layer.operand_size) : 0;
+  const int factors = layer.value_gate  ? (prepared_tokens + 1) * columns * 4 + columns
                       : layer.key_gate  ? (tokens / 2 + 1) * key_width * 4 + 16
                       : layer.head_gate ? operands + tokens * 4 + 16
                                         : 0;
-  const int scores_or_sums = layer.value_gate && operands > scores ? whole_tile(operands) : scores;
+  const int scores_or_sums =
+      outputs && layer.value_gate && operands > scores ? whole_tile(operands) : scores;
   const int prepared = whole_tile(scores_or_sums + operands + factors + tokens * 4 + 32);
   const int scratch = (layer.value_gate  ? tokens * 64
                        : layer.head_gate ? tokens * 136 + 64
                                          : 0) +
                       gate_width * 32;
+  const int loaded = key_stages * keys + value_stages * values;
+  const int rest = whole_tile(tokens * 8 + 128);
+  if (!outputs) return loaded + prepared + rest;
   const bool stages_in_factors = layer.value_gate && key_width > 128;  // outputs
   const int staging = stages_in_factors ? 0 : columns / 16 * whole_tile(tokens * 32);
-  return key_stages * keys + value_stages * values + 2 * prepared + staging + whole_tile(scratch) +
-         whole_tile(tokens * 8 + 128);
+  return loaded + 2 * prepared + staging + whole_tile(scratch) + rest;
 }
 
 GDR_NAMESPACE_END

@@ -21,6 +21,7 @@
 /// With batch_invariant it may look at K and the type alone of these, takes bfloat16 to the chunked
 /// form and the others to the recurrent one, and never cuts.
 
+#include <gdr/dispatch/policy.hpp>
 #include <gdr/dispatch/tensor_info.hpp>
 #include <gdr/types/args.hpp>
 
@@ -29,10 +30,13 @@ namespace detail {
 
 /// Blocks that pieces are to make: what fills an H100 or H200.
 inline constexpr int64_t split_blocks = 132;
-/// Tokens of a piece are a multiple of every chunk's but those of 48, where a piece's last one is
-/// shorter, and so many that a piece's state is little beside its tokens.
-inline constexpr int64_t piece_step = 64;
+/// Tokens of a piece are so many that a piece's state is little beside its tokens, and a multiple of
+/// every chunk's; those of its parts, of which there can be two or more, too.
+inline constexpr int64_t piece_step = 128;
+inline constexpr int64_t part_step = 64;
 inline constexpr int64_t least_piece = 256;
+inline constexpr int64_t least_part = 128;
+inline constexpr int64_t most_parts = 16;
 inline constexpr int64_t fixed_piece = 2048;  // with batch_invariant
 
 /// Sizes that the choice looks at. Nothing has been checked: they may be negative or huge.
@@ -48,6 +52,7 @@ struct FormProblem {
   bool has_workspace = false;
   bool delta_rule = false;
   bool wide_operands = false;  // of 4 bytes: float32 and float16
+  int states_per_sm = 1;       // blocks for states alone that a multiprocessor holds
   Algorithm algorithm = Algorithm::automatic;
 };
 
@@ -66,6 +71,7 @@ GDR_HIDDEN FormProblem form_problem(const ForwardArgs<Layer>& args) {
   p.has_workspace = args.workspace != nullptr;
   p.delta_rule = Layer::Rule::uses_beta;
   p.wide_operands = Layer::element_type != DataType::bfloat16;
+  if (has_states_form<Layer>) p.states_per_sm = StatesPolicy<Layer>::chunked.blocks_per_sm;
   p.algorithm = args.algorithm;
   return p;
 }
@@ -112,9 +118,35 @@ GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
 /// How chunked_split cuts the sequences.
 struct Cut {
   int64_t tokens = 0;        // of a piece
+  int64_t part_tokens = 0;   // of a part
+  int64_t parts = 0;         // of a piece: all but the last piece's are blocks of the first pass
   int64_t per_sequence = 0;  // pieces of a sequence without cu_seqlens
   int64_t slots = 0;         // pieces at most
+  int64_t part_slots = 0;    // parts at most
+
+  int64_t parts_per_sequence() const { return per_sequence * parts; }
 };
+
+/// Parts of a piece: as many as make the first pass short. Its blocks run in waves, and starting and
+/// ending one takes about as long as three chunks.
+GDR_HIDDEN inline int64_t parts_of_piece(const FormProblem& p, int64_t tokens) {
+  if (p.batch_invariant) return p.states_per_sm;
+  const int64_t average = (p.tokens + p.sequences - 1) / p.sequences;
+  const int64_t pieces = average > tokens ? (average - 1) / tokens : 1;  // but for the last
+  const int64_t blocks = limited_product(chunked_blocks(p), pieces);
+  const int64_t wave = split_blocks * p.states_per_sm;
+  int64_t best = 1, shortest = size_limit;
+  for (int64_t parts = 1; parts <= most_parts && parts * least_part <= tokens; ++parts) {
+    if (tokens % (parts * part_step) != 0) continue;
+    const int64_t waves = (limited_product(blocks, parts) + wave - 1) / wave;
+    const int64_t time = limited_product(waves, tokens / (parts * part_step) + 3);
+    if (time < shortest) {
+      shortest = time;
+      best = parts;
+    }
+  }
+  return best;
+}
 
 GDR_HIDDEN inline Cut cut_sequences(const FormProblem& p) {
   Cut cut;
@@ -127,26 +159,32 @@ GDR_HIDDEN inline Cut cut_sequences(const FormProblem& p) {
     cut.tokens = (tokens + piece_step - 1) / piece_step * piece_step;
     if (cut.tokens < least_piece) cut.tokens = least_piece;
   }
+  cut.parts = parts_of_piece(p, cut.tokens);
+  cut.part_tokens = cut.tokens / cut.parts;
   const int64_t length = p.tokens / p.sequences;
   cut.per_sequence = length == 0 ? 1 : (length + cut.tokens - 1) / cut.tokens;
-  cut.slots = p.has_offsets ? p.tokens / cut.tokens + p.sequences
-                            : limited_product(p.sequences, cut.per_sequence);
+  const auto slots = [&](int64_t tokens, int64_t of_each) {
+    return p.has_offsets ? p.tokens / tokens + p.sequences : limited_product(p.sequences, of_each);
+  };
+  cut.slots = slots(cut.tokens, cut.per_sequence);
+  cut.part_slots = slots(cut.part_tokens, cut.parts_per_sequence());
   return cut;
 }
 
-/// Bytes of the workspace of chunked_split: states, then products of gates (8 bytes each).
-GDR_HIDDEN inline int64_t states_bytes(const FormProblem& p, const Cut& cut) {
-  return limited_product(limited_product(cut.slots, p.heads), int64_t{4} * p.key_dim * p.value_dim);
+/// Bytes of some slots' states.
+GDR_HIDDEN inline int64_t states_bytes(const FormProblem& p, int64_t slots) {
+  return limited_product(limited_product(slots, p.heads), int64_t{4} * p.key_dim * p.value_dim);
 }
-/// Where the products lie in it, a multiple of 16.
+/// The workspace of chunked_split: states of parts from zero, states at the starts of pieces, then
+/// products of the parts' gates (8 bytes each), from a multiple of 16 bytes on.
 GDR_HIDDEN inline int64_t products_offset(const FormProblem& p, const Cut& cut) {
-  return (states_bytes(p, cut) + 15) / 16 * 16;
+  return (states_bytes(p, cut.part_slots) + states_bytes(p, cut.slots) + 15) / 16 * 16;
 }
 GDR_HIDDEN inline int64_t split_workspace(const FormProblem& p) {
   if (!has_sizes(p)) return 0;
   const Cut cut = cut_sequences(p);
   return products_offset(p, cut) +
-         limited_product(limited_product(cut.slots, p.heads), int64_t{8} * p.gate_channels);
+         limited_product(limited_product(cut.part_slots, p.heads), int64_t{8} * p.gate_channels);
 }
 
 }  // namespace detail

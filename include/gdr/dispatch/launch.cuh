@@ -10,6 +10,7 @@
 #include <gdr/dispatch/policy.hpp>
 #include <gdr/dispatch/tensor_maps.cuh>
 #include <gdr/kernel/chunked.cuh>
+#include <gdr/kernel/pieces.cuh>
 #include <gdr/kernel/recurrent.cuh>
 #include <gdr/types/status.hpp>
 
@@ -157,20 +158,20 @@ struct ChunkedLaunch {
   }
 };
 
-/// The chunked form with one tuning, sequences cut into pieces: their states from zero, a walk over
-/// them, then the pieces from the states at their starts.
+/// The chunked form with one tuning, sequences cut into pieces: what their parts do to a state, a
+/// walk over them, then the pieces from the states at their starts.
 template <class Layer, class Policy>
 struct SplitLaunch {
   using Whole = ChunkedLaunch<Layer, Policy>;
 
-  GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args) {
-    return limited_product(cut_sequences(form_problem(args)).slots,
-                           args.shape.heads * Whole::tiles);
+  GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args, int64_t slots) {
+    return limited_product(slots, args.shape.heads * Whole::tiles);
   }
   GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
     const int64_t heads = sequence_count(args) * args.shape.heads;
     const int64_t walk = limited_product(heads, piece_walk_blocks<Layer>);
-    return check_grid(args.shape, sequence_count(args), walk > blocks(args) ? walk : blocks(args),
+    const int64_t parts = blocks(args, cut_sequences(form_problem(args)).part_slots);
+    return check_grid(args.shape, sequence_count(args), walk > parts ? walk : parts,
                       Whole::shared_bytes, facts);
   }
   GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
@@ -180,29 +181,67 @@ struct SplitLaunch {
     const FormProblem problem = form_problem(args);
     const Cut cut = cut_sequences(problem);
     ChunkedParams<Layer> params = Whole::params_of(args, facts);
-    params.layout.tokens = cut.tokens;
-    params.layout.per_sequence = FastDivisor(static_cast<uint32_t>(cut.per_sequence));
-    StateView& states = params.piece_states;
-    states = StateView(static_cast<float*>(args.workspace), StateLayout::vk);
-    states.row_stride = args.shape.key_dim;
-    states.head_stride = int64_t{args.shape.key_dim} * args.shape.value_dim;
-    states.sequence_stride = args.shape.heads * states.head_stride;
-    params.piece_products = reinterpret_cast<ScaledProduct*>(static_cast<char*>(args.workspace) +
-                                                             products_offset(problem, cut));
+    const PieceLayout pieces = layout(cut.tokens, cut.per_sequence);
+    const PieceLayout parts = layout(cut.part_tokens, cut.parts_per_sequence());
+    char* const workspace = static_cast<char*>(args.workspace);
+    params.parts = FastDivisor(static_cast<uint32_t>(cut.parts));
+    params.part_states = states(args, workspace);
+    params.part_products =
+        reinterpret_cast<ScaledProduct*>(workspace + products_offset(problem, cut));
+    const StateView starts = states(args, workspace + states_bytes(problem, cut.part_slots));
 
-    params.pass = ChunkedPass::states;
-    params.starts = nullptr;
-    if (const Status status = Whole::run_pass(params, blocks(args), stream); !status.ok()) {
+    params.layout = parts;
+    if (const Status status = run_states(params, cut.part_slots, facts, stream); !status.ok()) {
       return status;
     }
+    const PieceWalkParams<Layer> walk{args,
+                                      params.heads,
+                                      pieces,
+                                      parts,
+                                      static_cast<int>(cut.parts),
+                                      static_cast<const float*>(params.part_states.data),
+                                      params.part_products,
+                                      static_cast<float*>(starts.data)};
     if (const Status status = launch(&piece_walk_kernel<Layer>, heads * piece_walk_blocks<Layer>,
-                                     piece_walk_threads, 0, params, stream);
+                                     piece_walk_threads, 0, walk, stream);
         !status.ok()) {
       return status;
     }
     params.pass = ChunkedPass::pieces;
-    params.starts = states;
-    return Whole::run_pass(params, blocks(args), stream);
+    params.layout = pieces;
+    params.starts = starts;
+    return Whole::run_pass(params, blocks(args, cut.slots), stream);
+  }
+
+ private:
+  GDR_HIDDEN static PieceLayout layout(int64_t tokens, int64_t per_sequence) {
+    return {tokens, FastDivisor(static_cast<uint32_t>(per_sequence))};
+  }
+  /// Of slots in the workspace.
+  GDR_HIDDEN static StateView states(const ForwardArgs<Layer>& args, char* data) {
+    StateView view(reinterpret_cast<float*>(data), StateLayout::vk);
+    view.row_stride = args.shape.key_dim;
+    view.head_stride = int64_t{args.shape.key_dim} * args.shape.value_dim;
+    view.sequence_stride = args.shape.heads * view.head_stride;
+    return view;
+  }
+  /// By blocks for states alone where the layer has them and the device's shared memory allows it.
+  GDR_HIDDEN static Status run_states(ChunkedParams<Layer> params, int64_t slots,
+                                      const DeviceFacts& facts, cudaStream_t stream) {
+    if constexpr (has_states_form<Layer>) {
+      using Block = BlockStates<Layer, StatesPolicy<Layer>>;
+      constexpr int64_t shared_bytes = sizeof(typename Block::TempStorage);
+      if (shared_bytes <= facts.shared_memory_per_block) {
+        const int64_t tiles = column_blocks(Layer::value_dim, Block::columns);
+        describe_boxes<Layer, StatesPolicy<Layer>>(params.args, facts, params.maps);
+        return launch(&part_states_kernel<Layer, StatesPolicy<Layer>>,
+                      slots * params.args.shape.heads * tiles, Block::threads, shared_bytes, params,
+                      stream);
+      }
+    }
+    params.pass = ChunkedPass::states;
+    params.starts = nullptr;
+    return Whole::run_pass(params, blocks(params.args, slots), stream);
   }
 };
 

@@ -113,6 +113,26 @@ constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
   return tunings;
 }
 
+/// Blocks of the chunked form for states alone, two to a multiprocessor. Layers without such a form
+/// have none: 0 tokens.
+constexpr ChunkedTuning select_states_tuning(const ChunkedTraits& layer) {
+  ChunkedTuning t{};
+  if (!layer.value_gate || layer.operand_size != 2 || layer.key_dim > 128) return t;
+  t.state_warps = 4;
+  t.shared_kib = 113;
+  t.blocks_per_sm = 2;
+  t.tokens = 64;
+  while (chunked_shared_bytes(layer, t, 3, 2) > t.shared_kib * 1024) t.tokens /= 2;
+  return t;
+}
+
+template <class Layer>
+struct StatesPolicy {
+  static constexpr ChunkedTuning chunked = select_states_tuning(chunked_traits<Layer>);
+};
+template <class Layer>
+inline constexpr bool has_states_form = StatesPolicy<Layer>::chunked.tokens > 0;
+
 /// The shipped tunings of the recurrent form alone, as a policy.
 template <class Layer>
 struct RecurrentPolicy {

@@ -18,7 +18,7 @@ GDR_NAMESPACE_BEGIN
 enum class ChunkedPass {
   whole,      // sequences
   by_length,  // those that are long
-  states,     // pieces from zero, for their states alone
+  states,     // parts of pieces from zero, for their states alone
   pieces      // pieces from the states at their starts
 };
 
@@ -33,9 +33,10 @@ struct ChunkedParams {
   LongSequences long_sequences{};  // of the pass by_length
 
   // Of sequences cut into pieces.
-  PieceLayout layout{};
-  StateView piece_states{};                 // float32 [slots, Hv, V, K]
-  ScaledProduct* piece_products = nullptr;  // [slots, Hv, channels of the gate's type]
+  PieceLayout layout{};                    // of pieces or, in the pass states, of parts
+  StateView part_states{};                 // float32 [slots, Hv, V, K]
+  ScaledProduct* part_products = nullptr;  // [slots, Hv, channels of the gate's type]
+  FastDivisor parts{};                     // of a piece
 };
 
 /// Grid: slots (sequences, where all are served whole) * Hv * column blocks, all in x.
@@ -104,82 +105,17 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
     block.walk(span, [&](const auto& output) { store_output(o, output); });
     if (writes_final) store_state(block, args.final_state, sequence, span);
     if (params.pass == ChunkedPass::states) {
-      store_state(block, params.piece_states, slot, span);
+      store_state(block, params.part_states, slot, span);
     }
   }
   if (params.pass == ChunkedPass::states) {
     constexpr int channels = Layer::gate_channels;
     ScaledProduct* const products =
-        params.piece_products + (int64_t{slot} * args.shape.heads + problem.head) * channels;
+        params.part_products + (int64_t{slot} * args.shape.heads + problem.head) * channels;
     block.for_each_total([&](int channel, const ScaledProduct& product) {
       const bool is_own = Layer::Gate::axis == GateAxis::value || problem.first_column == 0;
       if (is_own && channel < channels) products[channel] = product;
     });
-  }
-}
-
-inline constexpr int piece_walk_threads = 256;
-/// Blocks of the walk for each sequence and head, for the extents of the layer's type.
-template <class Layer>
-inline constexpr unsigned piece_walk_blocks =
-    (Layer::key_dim * Layer::value_dim + piece_walk_threads - 1) / piece_walk_threads;
-
-/// Walks over the pieces of each sequence in order: S at the start of piece p + 1 is the product of
-/// piece p's gates times S at its start, plus piece p's state from zero. Leaves the starts where
-/// the states from zero were. Reads the caller's initial state; nothing else does, so that the
-/// final state may be written over it afterwards.
-///
-/// A thread has one element of the state. Grid: N * Hv * piece_walk_blocks, all in x.
-template <class Layer>
-GDR_HIDDEN __global__ void __launch_bounds__(piece_walk_threads)
-    piece_walk_kernel(const __grid_constant__ ChunkedParams<Layer> params) {
-  constexpr int channels = Layer::gate_channels;
-  constexpr unsigned blocks = piece_walk_blocks<Layer>;
-  const ForwardArgs<Layer>& args = params.args;
-  const unsigned sequence_and_head = blockIdx.x / blocks;
-  const unsigned sequence = params.heads.quotient(sequence_and_head);
-  const auto head = static_cast<int>(params.heads.remainder(sequence_and_head, sequence));
-  const int key_dim = args.shape.key_dim;
-  const int element = static_cast<int>(blockIdx.x % blocks * piece_walk_threads + threadIdx.x);
-  const int j = element / key_dim, i = element % key_dim;
-  if (j >= args.shape.value_dim) return;
-
-  float s = 0.0f;
-  if (args.initial_state.data != nullptr) {
-    detail::with_matrix(args.initial_state, sequence, head,
-                        [&](const auto& state) { s = to_float(state.at(i, j)); });
-  }
-  const int64_t length = sequence_bounds(args, sequence).length;
-  const int64_t pieces =
-      length <= 0 ? 1 : (length + params.layout.tokens - 1) / params.layout.tokens;
-  const int64_t size = int64_t{key_dim} * args.shape.value_dim;
-  const int64_t first = first_slot(args, params.layout, sequence) * args.shape.heads + head;
-  const int64_t state_step = args.shape.heads * size, product_step = args.shape.heads * channels;
-  float* at = static_cast<float*>(params.piece_states.data) + first * size + element;
-  const ScaledProduct* product = params.piece_products + first * channels;
-  if constexpr (Layer::Gate::axis == GateAxis::value) product += j;
-  if constexpr (Layer::Gate::axis == GateAxis::key) product += i;
-
-  constexpr int batch = 8;  // pieces that are asked for together
-  for (int64_t p = 0; p < pieces; p += batch) {
-    float from_zero[batch];
-    ScaledProduct gates[batch];
-#pragma unroll
-    for (int b = 0; b < batch; ++b) {
-      if (p + b + 1 >= pieces) continue;
-      from_zero[b] = at[b * state_step];
-      if constexpr (channels > 0) gates[b] = product[b * product_step];
-    }
-#pragma unroll
-    for (int b = 0; b < batch; ++b) {
-      if (p + b >= pieces) break;
-      *at = s;
-      at += state_step;
-      product += product_step;
-      if (p + b + 1 >= pieces) break;
-      if constexpr (channels > 0) s = gates[b].apply(s);
-      s += from_zero[b];
-    }
   }
 }
 

@@ -33,6 +33,8 @@ struct DivisionRange {
     largest = ::fmaxf(largest, ::fabsf(product));
   }
   GDR_HOST_DEVICE bool holds() const { return smallest >= 0x1p-64f && largest <= 0x1p64f; }
+  /// Where the products are factors alone, and no divisors: all are normal numbers.
+  GDR_HOST_DEVICE bool are_normal() const { return smallest >= 0x1p-126f && largest <= 0x1p126f; }
 };
 
 /// Whether some values are all finite: their sum of x * 0 is NaN once one is not.
@@ -51,6 +53,7 @@ struct LogDivisionRange {
     largest = ::fmaxf(largest, ::fabsf(log2_product));
   }
   GDR_HOST_DEVICE bool holds() const { return largest <= 64.0f; }
+  GDR_HOST_DEVICE bool are_normal() const { return largest <= 126.0f; }
 };
 
 namespace detail {
@@ -102,6 +105,7 @@ struct ScaledProduct {
   /// x times the product.
   GDR_HOST_DEVICE float apply(float x) const {
     x *= mantissa;
+    if (exponent >= -126 && exponent <= 127) return x * power_of_2(exponent);
     // In two steps, as a float's exponent goes from -149 to 127.
     const int half = exponent < -600 ? -300 : exponent > 600 ? 300 : exponent / 2;
     const int rest = exponent < -600 ? -300 : exponent > 600 ? 300 : exponent - half;
@@ -109,6 +113,17 @@ struct ScaledProduct {
   }
 
  private:
+  /// Of an exponent that a normal number has.
+  GDR_HOST_DEVICE static float power_of_2(int e) {
+    const auto bits = static_cast<uint32_t>(e + 127) << 23;
+#if defined(__CUDA_ARCH__)
+    return __uint_as_float(bits);
+#else
+    float power;
+    memcpy(&power, &bits, sizeof(power));
+    return power;
+#endif
+  }
   /// x / 2^e with a magnitude from 0.5 to 1, e added to the exponent; 0, infinity and NaN as they
   /// are.
   GDR_HOST_DEVICE float normalised(float x) {
