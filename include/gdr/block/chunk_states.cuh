@@ -149,20 +149,10 @@ class BlockStates {
     state_.for_each([&](int i, int j, float& x) { use(i, first_column_ + j, x); });
   }
 
-  /// Writes the state as a dense matrix [V, K], two elements at a time where K is even.
-  GDR_DEVICE void store(float* matrix, int key_dim, int value_dim) const {
-    const bool in_pairs = key_dim % 2 == 0;
-    state_.for_each_pair([&](int i, int j, float x, float y) {
-      j += first_column_;
-      if (i >= key_dim || j >= value_dim) return;
-      float* const at = matrix + j * key_dim + i;
-      if (GDR_LIKELY(in_pairs)) {
-        *reinterpret_cast<float2*>(at) = make_float2(x, y);
-      } else {
-        at[0] = x;
-        if (i + 1 < key_dim) at[1] = y;
-      }
-    });
+  template <class Use>
+  GDR_DEVICE void for_each_pair(Use&& use) {
+    state_.for_each_pair(
+        [&](int i, int j, float& x, float& y) { use(i, first_column_ + j, x, y); });
   }
 
   GDR_DEVICE void load(const Span<Layer>& span, const ChunkSource& source = {}) {

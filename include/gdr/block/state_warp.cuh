@@ -84,7 +84,7 @@ class StateWarp {
 
   /// Calls use(i, j, S_ij, S_i+1,j) likewise.
   template <class Use>
-  GDR_DEVICE void for_each_pair(Use&& use) const {
+  GDR_DEVICE void for_each_pair(Use&& use) {
 #pragma unroll
     for (int b = 0; b < key_blocks; ++b) {
 #pragma unroll

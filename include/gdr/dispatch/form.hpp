@@ -36,7 +36,6 @@ inline constexpr int64_t piece_step = 128;
 inline constexpr int64_t part_step = 64;
 inline constexpr int64_t least_piece = 256;
 inline constexpr int64_t least_part = 128;
-inline constexpr int64_t most_parts = 16;
 inline constexpr int64_t fixed_piece = 2048;  // with batch_invariant
 
 /// Sizes that the choice looks at. Nothing has been checked: they may be negative or huge.
@@ -127,25 +126,17 @@ struct Cut {
   int64_t parts_per_sequence() const { return per_sequence * parts; }
 };
 
-/// Parts of a piece: as many as make the first pass short. Its blocks run in waves, and starting and
-/// ending one takes about as long as three chunks.
+/// Parts of a piece: as many as run side by side in the first pass. More than that make it longer,
+/// by the states that they leave.
 GDR_HIDDEN inline int64_t parts_of_piece(const FormProblem& p, int64_t tokens) {
   if (p.batch_invariant) return p.states_per_sm;
   const int64_t average = (p.tokens + p.sequences - 1) / p.sequences;
   const int64_t pieces = average > tokens ? (average - 1) / tokens : 1;  // but for the last
   const int64_t blocks = limited_product(chunked_blocks(p), pieces);
-  const int64_t wave = split_blocks * p.states_per_sm;
-  int64_t best = 1, shortest = size_limit;
-  for (int64_t parts = 1; parts <= most_parts && parts * least_part <= tokens; ++parts) {
-    if (tokens % (parts * part_step) != 0) continue;
-    const int64_t waves = (limited_product(blocks, parts) + wave - 1) / wave;
-    const int64_t time = limited_product(waves, tokens / (parts * part_step) + 3);
-    if (time < shortest) {
-      shortest = time;
-      best = parts;
-    }
-  }
-  return best;
+  int64_t parts = split_blocks * p.states_per_sm / blocks;
+  if (parts > tokens / least_part) parts = tokens / least_part;
+  while (parts > 1 && tokens % (parts * part_step) != 0) --parts;
+  return parts < 1 ? 1 : parts;
 }
 
 GDR_HIDDEN inline Cut cut_sequences(const FormProblem& p) {

@@ -64,7 +64,8 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(),
     block.walk(span, [&](int channel, const ScaledProduct& product) {
       if (channel < Layer::gate_channels) products[channel] = product;
     });
-    block.store(
+    store_dense(
+        block,
         static_cast<float*>(params.part_states.data) + number * span.key_dim * span.value_dim,
         span.key_dim, span.value_dim);
   }
@@ -116,7 +117,8 @@ GDR_HIDDEN __global__ void __launch_bounds__(piece_walk_threads, 1024 / piece_wa
   const int64_t length = sequence_bounds(args, sequence).length;
   const int64_t pieces =
       length <= 0 ? 1 : (length + params.pieces.tokens - 1) / params.pieces.tokens;
-  const int64_t steps = (pieces - 1) * params.parts_of_piece;  // not over the last piece's parts
+  // Not over the last piece's parts.
+  const int steps = (static_cast<int>(pieces) - 1) * params.parts_of_piece;
   const int64_t size = int64_t{key_dim} * args.shape.value_dim;
   const int64_t state_step = args.shape.heads * size, product_step = args.shape.heads * channels;
   const int64_t first = first_slot(args, params.parts, sequence) * args.shape.heads + head;
@@ -127,19 +129,20 @@ GDR_HIDDEN __global__ void __launch_bounds__(piece_walk_threads, 1024 / piece_wa
   float* start = params.starts + element +
                  (first_slot(args, params.pieces, sequence) * args.shape.heads + head) * size;
 
-  constexpr int batch = 12;  // parts that are asked for together
+  constexpr int batch = 14;  // parts that are asked for together
   int part = 0;              // of its piece
-  for (int64_t p = 0; p <= steps; p += batch) {
+  for (int p = 0; p <= steps; p += batch) {
     float from_zero[batch];
     ScaledProduct gates[batch];
 #pragma unroll
     for (int b = 0; b < batch; ++b) {
-      if (p + b >= steps) continue;
-      from_zero[b] = state[b * state_step];
-      if constexpr (channels > 0) gates[b] = product[b * product_step];
+      if (p + b < steps) {
+        from_zero[b] = *state;
+        if constexpr (channels > 0) gates[b] = *product;
+      }
+      state += state_step;
+      product += product_step;
     }
-    state += batch * state_step;
-    product += batch * product_step;
 #pragma unroll
     for (int b = 0; b < batch; ++b) {
       if (p + b > steps) break;

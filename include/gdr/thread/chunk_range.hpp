@@ -105,11 +105,16 @@ struct ScaledProduct {
   /// x times the product.
   GDR_HOST_DEVICE float apply(float x) const {
     x *= mantissa;
-    if (exponent >= -126 && exponent <= 127) return x * power_of_2(exponent);
-    // In two steps, as a float's exponent goes from -149 to 127.
-    const int half = exponent < -600 ? -300 : exponent > 600 ? 300 : exponent / 2;
-    const int rest = exponent < -600 ? -300 : exponent > 600 ? 300 : exponent - half;
-    return ::ldexpf(::ldexpf(x, half), rest);
+    // In steps by normal numbers: three lead from a float's least to its largest.
+    int rest = exponent;
+    GDR_UNROLL
+    for (int i = 0; i < 3; ++i) {
+      const int step = rest < -126 ? -126 : rest > 127 ? 127 : rest;
+      x *= power_of_2(step);
+      rest -= step;
+      if (rest == 0) break;
+    }
+    return x;
   }
 
  private:
