@@ -62,11 +62,8 @@ constexpr bool is_valid(const RecurrentTuning& t, const RecurrentTraits& layer) 
   return t.threads() <= 1024 && t.rows * t.columns_per_thread <= 128;
 }
 
-/// Key channels a lane, padded as in select_recurrent_tunings.
-constexpr int rows_for(int key_dim, int lanes) {
-  const int rows = (key_dim + lanes - 1) / lanes;
-  return rows > 2 ? round_up(rows, 4) : rows;
-}
+/// Key channels a lane.
+constexpr int rows_for(int key_dim, int lanes) { return (key_dim + lanes - 1) / lanes; }
 
 /// No more stepping warps than the value channels occupy, and no more than `most`.
 constexpr int step_warps_for(const RecurrentTuning& t, int value_dim, int most) {

@@ -84,6 +84,9 @@ TEST_F(ByLength, L4SequencesOfDifferentLengths) {
   length_cases::sequences_of_different_lengths(Every{}, by_length);
 }
 TEST_F(ByLength, L4ManySequences) { length_cases::many_sequences(Every{}, by_length); }
+TEST_F(ByLength, L4SequencesThatShareBlocks) {
+  length_cases::sequences_that_share_blocks(Every{}, by_length);
+}
 TEST_F(ByLength, L5EachSequenceItsOwnState) {
   length_cases::each_sequence_its_own_state(Every{}, by_length);
 }

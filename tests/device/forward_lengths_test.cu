@@ -51,6 +51,9 @@ TEST_P(ForwardLengths, L4SequencesOfDifferentLengths) {
 }
 
 TEST_P(ForwardLengths, L4ManySequences) { length_cases::many_sequences(Every{}, GetParam()); }
+TEST_P(ForwardLengths, L4SequencesThatShareBlocks) {
+  length_cases::sequences_that_share_blocks(Every{}, GetParam());
+}
 
 TEST_P(ForwardLengths, L5EachSequenceItsOwnState) {
   length_cases::each_sequence_its_own_state(Every{}, GetParam());

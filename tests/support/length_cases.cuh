@@ -247,6 +247,21 @@ void many_sequences(Layers layers, Algorithm algorithm) {
   });
 }
 
+/// More than there are blocks at a time: a block goes from one to the next.
+template <class Layers>
+void sequences_that_share_blocks(Layers layers, Algorithm algorithm) {
+  for_each_layer(layers, [&](auto layer) {
+    using L = typename decltype(layer)::type;
+    Random random(6);
+    std::vector<std::int64_t> offsets = {0};
+    for (int n = 0; n < 1500; ++n) offsets.push_back(offsets.back() + random.integer(0, 4));
+    offsets.push_back(offsets.back() + 40);
+    Spec spec = packed_spec(algorithm, offsets);
+    spec.shape.heads = 3;
+    run_and_check<L>(spec);
+  });
+}
+
 // vllm#23279
 template <class Layers>
 void each_sequence_its_own_state(Layers layers, Algorithm algorithm) {

@@ -34,7 +34,6 @@ class BlockRecurrent {
   static constexpr int lanes = tuning.lanes;
   static constexpr int rows = tuning.rows;
   static constexpr int columns_per_thread = tuning.columns_per_thread;
-  static constexpr int row_vector = vector_width(rows, 4);
   static constexpr GateAxis axis = Layer::Gate::axis;
   static constexpr bool compensated = compensated_decay<Layer>;
   static_assert(tuning.padded_key_dim() >= Layer::key_dim, "lanes * rows holds every key channel");
@@ -137,55 +136,138 @@ class BlockRecurrent {
   /// Runs the span from the state as it is, and leaves the state after its last token.
   template <class Use>
   GDR_DEVICE void run(const Span<Layer>& span, Use&& output) {
+    run_all(OneSpan<Use>{span, output});
+  }
+
+  /// Runs spans one after another: the tokens of the next are brought while those of the one before
+  /// are stepped through. `Spans` is a walk over them, of which each thread has a copy:
+  ///
+  ///     bool next();              // goes to the first, the second, ...; false after the last
+  ///     int64_t length() const;   // tokens of the span it is at
+  ///     Span<Layer> span() const;
+  ///     float scale() const;      // of all spans
+  ///     void begin(Block&) const; // the state before the first token; in stepping threads
+  ///     void end(Block&) const;   // the state after the last one; likewise
+  ///     Target target() const;    // where the span's outputs go
+  ///     void put_out(const Target&, const Output&);  // the output function
+  template <class Spans>
+  GDR_DEVICE void run_all(const Spans& spans) {
     if (is_stager()) {
-      stage_tiles(span, output);
+      stage_spans(spans);
       // These threads hold no state. Said so here, its registers are free for staging.
       for (auto& column : state_) {
         for (float& s : column) s = 0;
       }
     } else {
-      step_tiles(span);
+      step_spans(spans);
     }
   }
 
  private:
   GDR_DEVICE bool is_stager() const { return stage_thread_ >= 0; }
 
-  // In turn n, tile n is stepped through, n - 1 is put out and n + 1 staged. The barrier before
-  // each turn is the only one: no buffer is filled and read in the same turn.
+  // While a tile is stepped through, the one before is put out and the next one staged. The barrier
+  // between turns is the only one: no buffer is filled and read in the same turn.
   static GDR_DEVICE void begin_turn() { sync_threads<barrier_turn, threads>(); }
 
-  template <class Use>
-  GDR_DEVICE void stage_tiles(const Span<Layer>& span, Use&& output) {
-    const int tiles = tile_count<tokens_per_tile>(span);
-    if (tiles == 0) return;
-    Stager stager(span, first_column_, stage_thread_);
-    const auto put_out = [&](int tile) {
-      output(Output{int64_t{tile} * tokens_per_tile, tokens_of_tile<tokens_per_tile>(span, tile),
-                    stage_thread_, span.scale, storage_.shares[tile % 2]});
-    };
-    stager.fetch(0);
-    stager.stage(storage_.tile[0]);
-    for (int turn = 0; turn < tiles; ++turn) {
-      begin_turn();
-      if (turn + 1 < tiles) stager.fetch(int64_t{turn + 1} * tokens_per_tile);
-      if (turn > 0) put_out(turn - 1);
-      if (turn + 1 < tiles) stager.stage(storage_.tile[(turn + 1) % 2]);
-    }
-    begin_turn();
-    put_out(tiles - 1);
-    begin_turn();  // the block leaves together: storage and outputs are done with
+  /// How many tokens the next tile has where `left` are left.
+  static GDR_DEVICE int tokens_of_tile(int64_t left) {
+    return left < tokens_per_tile ? static_cast<int>(left) : tokens_per_tile;
   }
 
-  GDR_DEVICE void step_tiles(const Span<Layer>& span) {
-    const int tiles = tile_count<tokens_per_tile>(span);
-    if (tiles == 0) return;
-    const int tokens_of_last = tokens_of_tile<tokens_per_tile>(span, tiles - 1);
-    for (int turn = 0; turn < tiles; ++turn) {
-      begin_turn();
-      run_tile(storage_.tile[turn % 2], storage_.shares[turn % 2],
-               turn + 1 < tiles ? tokens_per_tile : tokens_of_last);
+  /// A walk over one span whose state is the caller's business.
+  template <class Use>
+  struct OneSpan {
+    const Span<Layer>& one;
+    Use& use;
+    bool is_done = false;
+
+    GDR_DEVICE bool next() {
+      const bool is_first = !is_done;
+      is_done = true;
+      return is_first;
     }
+    GDR_DEVICE int64_t length() const { return one.length; }
+    GDR_DEVICE float scale() const { return one.scale; }
+    GDR_DEVICE const Span<Layer>& span() const { return one; }
+    GDR_DEVICE void begin(BlockRecurrent&) const {}
+    GDR_DEVICE void end(BlockRecurrent&) const {}
+    struct Target {};
+    GDR_DEVICE Target target() const { return {}; }
+    GDR_DEVICE void put_out(const Target&, const Output& output) { use(output); }
+  };
+
+  /// A walk over the tiles of spans.
+  template <class Spans>
+  struct Tiles {
+    Spans spans;
+    int64_t first_token = 0;
+    int64_t left = 0;  // tokens of the span from there on
+
+    GDR_DEVICE explicit Tiles(const Spans& all) : spans(all) {}
+    GDR_DEVICE bool next() {
+      first_token += tokens_per_tile;
+      left -= tokens_per_tile;
+      if (left > 0) return true;
+      do {
+        if (!spans.next()) return false;
+        left = spans.length();
+      } while (left <= 0);  // offsets that decrease are the caller's error, not a hang
+      first_token = 0;
+      return true;
+    }
+    GDR_DEVICE int tokens() const { return tokens_of_tile(left); }
+  };
+
+  // In turn n tile n is brought and tile n - 2 put out, while n - 1 is stepped through. Each part is
+  // there once, also for the first tile and the last: code that runs for the first time takes about
+  // 4 cycles an instruction, which a problem of a few microseconds feels.
+  template <class Spans>
+  GDR_DEVICE void stage_spans(const Spans& spans) {
+    struct Pending {  // a tile that is to be put out
+      typename Spans::Target target;
+      int64_t first_token;
+      int tokens;
+    };
+    Pending next, after_next;
+    Tiles<Spans> tiles(spans);
+    Stager stager(first_column_, stage_thread_);
+    int turns = 0x7fffffff;  // until the last tile is known
+#pragma unroll 1
+    for (int turn = 0; turn < turns; ++turn) {
+      const bool brings = turn + 2 < turns && tiles.next();
+      if (brings) {
+        if (tiles.first_token == 0) stager.begin([&] { return tiles.spans.span(); });
+        stager.fetch();
+      } else if (turn == 0) {
+        return;
+      } else if (turn + 2 < turns) {
+        turns = turn + 2;
+      }
+      if (turn >= 2) {
+        tiles.spans.put_out(next.target, Output{next.first_token, next.tokens, stage_thread_,
+                                                tiles.spans.scale(), storage_.shares[turn % 2]});
+      }
+      next = after_next;
+      after_next = {tiles.spans.target(), tiles.first_token, tiles.tokens()};
+      if (brings) stager.stage(storage_.tile[turn % 2]);
+      begin_turn();  // the last time, the block leaves together: storage is done with
+    }
+  }
+
+  // The barriers of stage_spans: one before each tile and two after the last.
+  template <class Spans>
+  GDR_DEVICE void step_spans(Spans spans) {
+    int turn = 0;
+    while (spans.next()) {
+      spans.begin(*this);
+      for (int64_t left = spans.length(); left > 0; left -= tokens_per_tile, ++turn) {
+        begin_turn();
+        run_tile(storage_.tile[turn % 2], storage_.shares[turn % 2], tokens_of_tile(left));
+      }
+      spans.end(*this);
+    }
+    if (turn == 0) return;
     begin_turn();
     begin_turn();
   }
@@ -255,16 +337,35 @@ class BlockRecurrent {
   /// warp's read meets every bank once.
   GDR_DEVICE void load_rows(const float* row, float (&x)[rows]) const {
 #pragma unroll
-    for (int r = 0; r < rows; r += row_vector) {
-      float piece[row_vector];
-      load_floats(row + key_channel(r), piece);
+    for (int r = 0; r < rows; ++r) {
+      if (r != first_of_vector(r)) continue;
+      const float* const vector = row + key_channel(r);
+      if (vector_of(r) == 4) load_vector<4>(vector, x, r);
+      if (vector_of(r) == 2) load_vector<2>(vector, x, r);
+      if (vector_of(r) == 1) load_vector<1>(vector, x, r);
+    }
+  }
+  template <int N>
+  static GDR_DEVICE void load_vector(const float* vector, float (&x)[rows], int r) {
+    const auto piece = *reinterpret_cast<const Vector<float, N>*>(vector);
 #pragma unroll
-      for (int e = 0; e < row_vector; ++e) x[r + e] = piece[e];
+    for (int e = 0; e < N; ++e) {
+      if (r + e < rows) x[r + e] = piece.data[e];  // the other widths' calls do not run
     }
   }
 
+  // A lane's rows lie in vectors of 4, then of 2 and 1 for what is left. By formulas: the compiler
+  // would leave a loop to the device.
+  GDR_HOST_DEVICE static constexpr int vector_of(int r) {
+    return r < rows / 4 * 4 ? 4 : r < rows / 2 * 2 ? 2 : 1;
+  }
+  GDR_HOST_DEVICE static constexpr int first_of_vector(int r) {
+    return r / vector_of(r) * vector_of(r);
+  }
+
   GDR_DEVICE int key_channel(int r) const {
-    return (r / row_vector * lanes + lane_) * row_vector + r % row_vector;
+    const int first = first_of_vector(r);
+    return first * lanes + lane_ * vector_of(r) + r - first;
   }
 
   TempStorage& storage_;

@@ -36,7 +36,7 @@ GDR_DEVICE void load_state(Block& block, const StateMatrix<const T, Layout>& sta
                            int value_dim) {
   // Bits first and numbers after: a conversion would wait for its load before the next is issued.
   block.for_each([&](int i, int j, float& s) {
-    PackedVector<T, 1> bits;
+    PackedVector<T, 1> bits{};
     if (i < key_dim && j < value_dim) bits.set(0, state.at(i, j));
     s = __uint_as_float(bits.word[0]);
   });

@@ -28,14 +28,15 @@ struct TokenTile {
   float beta[Tokens];
 };
 
-/// Fetches and stages the tiles of one span for one block of value columns, with the block's
-/// staging threads. One half of them brings q and v, the other k, the gate and beta: each has half
-/// the address arithmetic and half the loads to wait for. A gate function of the user's is work for
+/// Fetches and stages the tiles of spans for one block of value columns, with the block's staging
+/// threads. One half of them brings q and v, the other k, the gate and beta: each has half the
+/// address arithmetic and half the loads to wait for. A gate function of the user's is work for
 /// both halves.
 template <class Layer, class Policy>
 class TokenStager {
   static constexpr RecurrentTuning tuning = Policy::recurrent;
   static constexpr int tokens = tuning.tokens_per_tile;
+  static constexpr int in_flight = tuning.tokens_in_flight;
   static constexpr int half_threads = 16 * tuning.stage_warps;
   static_assert(half_threads % 32 == 0, "gdr: RecurrentTuning::stage_warps is even");
   static constexpr int key_width = tuning.padded_key_dim();
@@ -55,42 +56,53 @@ class TokenStager {
   using Tile = TokenTile<tokens, key_width, value_width, gate_width, compensated>;
 
   /// `thread`: 0 .. 32 * stage_warps.
-  GDR_DEVICE TokenStager(const Span<Layer>& span, int first_column, int thread)
-      : span_(span),
-        first_column_(first_column),
+  GDR_DEVICE TokenStager(int first_column, int thread)
+      : first_column_(first_column),
         has_keys_(thread >= half_threads),
         thread_(thread % half_threads),
         rows_(thread_),
         v_(thread_),
         gate_(both_have_gate ? thread : thread_) {}
 
-  /// Starts the loads of the tile that begins at `first_token`.
-  GDR_DEVICE void fetch(int64_t first_token) {
-    const int64_t left = span_.length - first_token;
-    const int rows = left < tokens ? static_cast<int>(left) : tokens;
-    const int value_channels = span_.value_dim - first_column_;
-    rows_.fetch(source(has_keys_ ? span_.k : span_.q, first_token, 0, rows, span_.key_dim));
-    if (!has_keys_) v_.fetch(source(span_.v, first_token, first_column_, rows, value_channels));
-    if constexpr (axis != GateAxis::none) {
-      const int channels = axis == GateAxis::value ? value_channels
-                           : axis == GateAxis::key ? span_.key_dim
-                                                   : 1;
-      if (has_gate()) {
-        gate_.fetch(source(span_.gate, first_token, first_gate_channel(), rows, channels));
-      }
+  /// Goes to the first token of the span that span() returns. Each half calls it on its own, so
+  /// that it makes the addresses of its own tensors alone.
+  template <class SpanOf>
+  GDR_DEVICE void begin(SpanOf&& span) {
+    if (has_keys_) {
+      span_ = span();
+      rows_.begin(span_.k, span_.key_dim);
+      begin_gate();
+    } else {
+      span_ = span();
+      rows_.begin(span_.q, span_.key_dim);
+      v_.begin({span_.v.data + first_column_, span_.v.time_stride}, value_channels());
+      if constexpr (both_have_gate) begin_gate();
     }
-    if constexpr (Layer::Rule::uses_beta) {
-      if (has_keys_) fetch_beta(first_token);
-    }
+    left_ = span_.length;
   }
 
-  /// Writes the fetched tile, normalised where that is asked for. The caller synchronises the block
-  /// before it is read.
+  /// Starts the loads of the next tile.
+  GDR_DEVICE void fetch() {
+    const int rows = left_ < tokens ? static_cast<int>(left_) : tokens;
+    stepped_ = (rows + in_flight - 1) / in_flight * in_flight;
+    rows_.fetch(rows);
+    if (!has_keys_) v_.fetch(rows);
+    if constexpr (axis != GateAxis::none) {
+      if (has_gate()) gate_.fetch(rows);
+    }
+    if constexpr (Layer::Rule::uses_beta) {
+      if (has_keys_) fetch_beta(rows);
+    }
+    left_ -= tokens;
+  }
+
+  /// Writes the fetched tile, normalised where that is asked for, as far as it will be stepped
+  /// through. The caller synchronises the block before it is read.
   GDR_DEVICE void stage(Tile& tile) const {
     auto& rows = has_keys_ ? tile.k : tile.q;
-    rows_.stage([&](int t, int c, const auto& x, int) { store_floats(&rows[t][c], x); });
+    rows_.stage(stepped_, [&](int t, int c, const auto& x, int) { store_floats(&rows[t][c], x); });
     if (!has_keys_) {
-      v_.stage([&](int t, int c, auto& x, int valid) {
+      v_.stage(stepped_, [&](int t, int c, auto& x, int valid) {
 #pragma unroll
         for (int e = 0; e < decltype(v_)::vector; ++e) x[e] = e < valid ? x[e] : -0.0f;
         store_floats(&tile.v[t][c], x);
@@ -116,7 +128,7 @@ class TokenStager {
   /// x <- x / sqrt(sum x^2 + eps) in place, a warp a row.
   GDR_DEVICE void normalise(float (&rows)[tokens][key_width]) const {
     const int lane = thread_ % 32;
-    for (int row = thread_ / 32; row < tokens; row += half_threads / 32) {
+    for (int row = thread_ / 32; row < stepped_; row += half_threads / 32) {
       float(&x)[key_width] = rows[row];
       // Rows past the end are zero and stay so with eps 0.
       const float inverse =
@@ -125,16 +137,20 @@ class TokenStager {
     }
   }
 
-  template <class T>
-  static GDR_DEVICE TileSource<T> source(const Rows<const T>& tensor, int64_t token, int channel,
-                                         int rows, int channels) {
-    return {tensor.data + token * tensor.time_stride + channel, tensor.time_stride, rows, channels};
+  GDR_DEVICE void begin_gate() {
+    if constexpr (axis != GateAxis::none) {
+      const int channels = axis == GateAxis::value ? value_channels()
+                           : axis == GateAxis::key ? span_.key_dim
+                                                   : 1;
+      gate_.begin({span_.gate.data + first_gate_channel(), span_.gate.time_stride}, channels);
+    }
   }
+  GDR_DEVICE int value_channels() const { return span_.value_dim - first_column_; }
   GDR_DEVICE bool has_gate() const { return both_have_gate || has_keys_; }
   GDR_DEVICE int first_gate_channel() const { return axis == GateAxis::value ? first_column_ : 0; }
 
   GDR_DEVICE void stage_gate(Tile& tile) const {
-    gate_.stage([&](int t, int c, auto& x, int valid) {
+    gate_.stage(stepped_, [&](int t, int c, auto& x, int valid) {
       constexpr int vector = decltype(gate_)::vector;
       Decay<compensated> factor[vector];
 #pragma unroll
@@ -154,26 +170,27 @@ class TokenStager {
     });
   }
 
-  GDR_DEVICE void fetch_beta(int64_t first_token) {
+  GDR_DEVICE void fetch_beta(int rows) {
     static_assert(tokens <= half_threads, "one thread a token fetches beta");
-    const int64_t token = first_token + thread_;
     beta_ = 0;
-    if (thread_ < tokens && token < span_.length) {
-      const int64_t at = token * span_.beta_time_stride;
+    if (thread_ < rows) {
+      const int64_t at = (span_.length - left_ + thread_) * span_.beta_time_stride;
       const float raw = span_.beta_is_float ? static_cast<const float*>(span_.beta)[at]
                                             : to_float(static_cast<const Element*>(span_.beta)[at]);
       beta_ = span_.beta_function(raw, span_.head, 0);
     }
   }
 
-  const Span<Layer>& span_;
+  Span<Layer> span_;
+  int64_t left_;  // tokens of the span that have not been fetched
   int first_column_;
   bool has_keys_;  // k, gate and beta, where the other half has q and v
   int thread_;     // of the half
+  int stepped_;    // tokens of the tile that are stepped through
   TileLoader<Element, key_width, tokens, half_threads> rows_;
   TileLoader<Element, value_width, tokens, half_threads> v_;
   TileLoader<GateElement, gate_width, tokens, gate_threads> gate_;
-  float beta_ = 0;
+  float beta_;
 };
 
 GDR_NAMESPACE_END

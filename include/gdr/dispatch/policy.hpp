@@ -16,8 +16,9 @@ GDR_NAMESPACE_BEGIN
 struct RecurrentTunings {
   RecurrentTuning standard;
   RecurrentTuning small_grid;  // where it has no more than a block for each multiprocessor
-  RecurrentTuning compact;  // where sequences are short, so that blocks must share a multiprocessor
-                            // to hide its start and end; or where shared memory is small
+  RecurrentTuning compact;     // where sequences have few tokens, so that blocks must share a
+      // multiprocessor to hide their starts and ends; or where shared memory
+      // is small
 };
 
 constexpr int round_up(int x, int step) { return (x + step - 1) / step * step; }
@@ -41,8 +42,7 @@ constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer
     // Small heads: the shared-memory reads of k and q are the bound, which two columns share.
     t.lanes = 8;
     t.columns_per_thread = 2;
-    t.tokens_per_tile = 32;
-    t.tokens_in_flight = layer.key_gate ? 4 : 8;
+    t.tokens_in_flight = layer.key_gate ? 4 : lean ? 16 : 8;
   } else {
     t.lanes = key_dim <= 64 ? 4 : key_dim <= 128 ? 8 : 16;
     t.columns_per_thread = key_dim <= 64 || (layer.key_gate && layer.compensated) ? 4 : 8;
@@ -50,11 +50,11 @@ constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer
     t.tokens_in_flight = lean ? 2 : 1;
   }
   t.rows = (key_dim + t.lanes - 1) / t.lanes;
-  if (t.rows > 2) t.rows = round_up(t.rows, 4);  // whole 16-byte reads of k and q
   const int columns_per_warp = 32 / t.lanes * t.columns_per_thread;
   const int warps = (layer.value_dim + columns_per_warp - 1) / columns_per_warp;
   t.step_warps = warps < 4 ? warps : 4;
   t.stage_warps = t.step_warps <= 2 ? 2 : key_dim <= 32 ? 6 : 4;
+  if (key_dim <= 32) t.tokens_per_tile = t.stage_warps == 2 ? 32 : 64;
   t.blocks_per_sm = t.step_warps <= 2 ? 2 : 1;
 
   RecurrentTunings tunings{t, t, t};
@@ -62,15 +62,21 @@ constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer
     tunings.small_grid.columns_per_thread = 1;
     tunings.small_grid.step_warps = 1;
     tunings.small_grid.stage_warps = 4;
+    tunings.small_grid.tokens_per_tile = 64;
     tunings.small_grid.tokens_in_flight = layer.key_gate ? 4 : 16;
   }
   if (key_dim <= 32) {
     tunings.compact.tokens_per_tile = 16;
   } else {
-    tunings.compact.columns_per_thread = 4;
-    tunings.compact.stage_warps = 2;
-    tunings.compact.tokens_per_tile = key_dim <= 128 ? 8 : 4;
-    tunings.compact.blocks_per_sm = lean && !layer.wide_elements && !layer.own_function ? 2 : 1;
+    RecurrentTuning& c = tunings.compact;
+    c.columns_per_thread = 4;
+    const int columns = 32 / c.lanes * c.columns_per_thread;
+    const int warps_of_head = (layer.value_dim + columns - 1) / columns;
+    c.step_warps = warps_of_head < 8 ? warps_of_head : 8;
+    c.stage_warps = 2;
+    c.tokens_per_tile = 4;
+    c.tokens_in_flight = 1;
+    c.blocks_per_sm = lean && !layer.wide_elements && !layer.own_function ? 2 : 1;
   }
   return tunings;
 }

@@ -20,6 +20,8 @@ template <class Layer>
 struct ForwardParams {
   ForwardArgs<Layer> args;
   FastDivisor heads;           // by args.shape.heads
+  uint32_t places = 0;         // of a sequence and a head, the heads of a sequence side by side
+  uint32_t stride = 0;         // from a block's place to its next
   int64_t below = any_length;  // sequences of so many tokens are another launch's
 };
 

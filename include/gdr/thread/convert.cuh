@@ -49,7 +49,7 @@ struct alignas(N * sizeof(T)) Vector {
 template <class T, int N>
 struct alignas(N * sizeof(T)) PackedVector {
   static constexpr int words = (N * static_cast<int>(sizeof(T)) + 3) / 4;
-  stdx::conditional_t<N * sizeof(T) == 2, uint16_t, uint32_t> word[words] = {};
+  stdx::conditional_t<N * sizeof(T) == 2, uint16_t, uint32_t> word[words];
 
   GDR_DEVICE float get(int e) const {
     if constexpr (sizeof(T) == 4) {
