@@ -47,7 +47,7 @@ constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer
     t.lanes = key_dim <= 64 ? 4 : key_dim <= 128 ? 8 : 16;
     t.columns_per_thread = key_dim <= 64 || (layer.key_gate && layer.compensated) ? 4 : 8;
     t.tokens_per_tile = key_dim <= 128 && !layer.wide_elements ? 16 : 8;
-    t.tokens_in_flight = lean ? 2 : 1;
+    t.tokens_in_flight = layer.compensated || layer.delta_rule || layer.own_function ? 1 : 2;
   }
   t.rows = (key_dim + t.lanes - 1) / t.lanes;
   const int columns_per_warp = 32 / t.lanes * t.columns_per_thread;
