@@ -144,4 +144,22 @@ TEST(Policy, ShippedChunkedTuningsFitSharedMemory) {
   }
 }
 
+// Blocks for states alone: value gates with operands of 16 bits, two blocks to a multiprocessor.
+TEST(Policy, StatesTuningsKeepTheRules) {
+  for (const ChunkedChoice& layer : chunked_choices()) {
+    SCOPED_TRACE(testing::Message() << "K " << layer.key_dim << " V " << layer.value_dim << " axis "
+                                    << static_cast<int>(layer.axis));
+    const ChunkedTuning t = gdr::select_states_tuning(layer.traits);
+    const bool has_form = layer.axis == gdr::GateAxis::value &&
+                          layer.type == gdr::DataType::bfloat16 && layer.key_dim <= 128;
+    ASSERT_EQ(t.tokens > 0, has_form);
+    if (!has_form) continue;
+    EXPECT_TRUE(t.only_states());
+    EXPECT_EQ(t.state_warps % 4, 0);  // a warpgroup
+    EXPECT_GE(t.tokens, 32);
+    EXPECT_GE(32 * t.state_warps, t.tokens);
+    EXPECT_LE(t.blocks_per_sm * gdr::chunked_shared_bytes(layer.traits, t, 3, 2), 226 * 1024);
+  }
+}
+
 }  // namespace

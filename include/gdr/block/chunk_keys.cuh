@@ -206,8 +206,8 @@ class KeyWeights {
       p[t] += __shfl_xor_sync(full_warp, p[t], 16);
       const bool together = t >= s && (t & -span) == (s & -span);
       if (work_.lane < 16) {
-        work_.prepared().scores.at(16 * block + t, 16 * block + s) =
-            from_float<typename Extents::Stored>(together ? p[t] : 0.0f);
+        Operands::store_element(work_.prepared().scores, 16 * block + t, 16 * block + s,
+                                together ? p[t] : 0.0f);
       }
     }
   }

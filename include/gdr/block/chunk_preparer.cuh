@@ -10,6 +10,7 @@
 #include <gdr/block/chunk_scores.cuh>
 #include <gdr/block/chunk_spans.cuh>
 #include <gdr/block/chunk_values.cuh>
+#include <gdr/block/key_split.cuh>
 
 GDR_NAMESPACE_BEGIN
 
@@ -59,11 +60,14 @@ class ChunkPreparer {
       Work::meet();
     }
     ChunkMode mode = ChunkMode::divided;
+    if constexpr (axis != GateAxis::key) split_keys();
     if constexpr (axis == GateAxis::value) {
       mode = weigh_by_channels();
     } else if constexpr (axis == GateAxis::key) {
       mode = KeyWeights<Layer, Policy>(work_).weigh();
       publish_to_async_proxy();
+      if (Extents::splits_keys && !GDR_LIKELY(mode == ChunkMode::divided)) Work::meet();
+      split_keys();
       if (!GDR_LIKELY(Extents::load_warps_store_values(work_.span))) {
         if (!store_values() && mode == ChunkMode::divided) mode = ChunkMode::causal;
       }
@@ -85,6 +89,13 @@ class ChunkPreparer {
  private:
   /// The last threads keep the books: the first ones make scores.
   GDR_DEVICE bool keeps_books() const { return work_.thread == threads - 1; }
+
+  GDR_DEVICE void split_keys() const {
+    if constexpr (Extents::splits_keys) KeySplit<Layer, Policy>(work_).make();
+    if constexpr (Extents::load_warps_wait_for_split) {
+      if (!work_.span.only_state) arrive_at<barrier_split, threads + Extents::load_threads>();
+    }
+  }
 
   /// 1 / sqrt(sum x^2 + eps) of the rows of q and k, a warp a row.
   GDR_DEVICE void measure_rows() const {

@@ -31,9 +31,10 @@ class ChunkScores {
   GDR_DEVICE void make(int n, ChunkMode mode, bool with_diagonal = false) {
     lane_ = opaque(lane_);  // as in ChunkWork::begin
     Accumulator p[token_blocks];
-    multiply(storage_.q[n % Extents::key_stages], storage_.k[n % Extents::key_stages], p);
-    if (warp_ >= token_blocks) return;
+    multiply(storage_.q_operand(n), storage_.k_operand(n), p);
     auto& scores = storage_.prepared[n % 2].scores;
+    if constexpr (stacks_parts) add_low_rows(scores, p);
+    if (warp_ >= token_blocks) return;
 #pragma unroll
     for (int s_block = 0; s_block < token_blocks; ++s_block) {
       if constexpr (axis == GateAxis::head) {
@@ -52,6 +53,13 @@ class ChunkScores {
   }
 
  private:
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  static constexpr bool stacks_parts =
+      uses_warpgroups<Layer, Policy> && WarpgroupProducts<Layer, Policy>::stacks_parts;
+#else
+  static constexpr bool stacks_parts = false;
+#endif
+
   GDR_DEVICE int group() const { return static_cast<unsigned>(lane_) / 4; }
   GDR_DEVICE int place() const { return static_cast<unsigned>(lane_) % 4; }
 
@@ -78,6 +86,26 @@ class ChunkScores {
         }
       }
     }
+  }
+
+  /// Where the rows of q's low numbers are those of the next warps, to the first ones' sums. By way
+  /// of the rows in which a warp's scores are to lie.
+  template <class Tile>
+  GDR_DEVICE void add_low_rows(Tile& scores, Accumulator (&p)[token_blocks]) const {
+    auto& rows =
+        reinterpret_cast<FragmentBuffer<Accumulator, token_blocks * token_blocks>&>(scores);
+    static_assert(sizeof(rows) <= sizeof(scores), "as large as the scores");
+    if (warp_ >= token_blocks && warp_ < 2 * token_blocks) {
+#pragma unroll
+      for (int s = 0; s < token_blocks; ++s) {
+        rows.store(token_blocks * s + warp_ - token_blocks, lane_, p[s]);
+      }
+    }
+    sync_threads<barrier_scores, 32 * warps>();
+    if (warp_ >= token_blocks) return;
+#pragma unroll
+    for (int s = 0; s < token_blocks; ++s) p[s].add(rows.load(token_blocks * s + warp_, lane_));
+    __syncwarp();  // the same bytes are written next
   }
 
   GDR_DEVICE void store_diagonal(const Accumulator& p) const {

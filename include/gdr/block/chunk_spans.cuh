@@ -65,14 +65,10 @@ class ExactSpans {
  private:
   /// Scores of each 16 tokens with themselves: the sums are to lie where all scores are.
   GDR_DEVICE void copy_scores() const {
-    using Stored = typename Extents::Stored;
     for (int i = work_.thread; i < 4 * Extents::tokens; i += Work::threads) {
       const int t = i / 4, s = i % 4 * 4;
-      const auto four = *reinterpret_cast<const Vector<Stored, 4>*>(
-          &work_.prepared().scores.at(t, t / 16 * 16 + s));
       float p[4];
-#pragma unroll
-      for (int e = 0; e < 4; ++e) p[e] = to_float(four.data[e]);
+      Extents::Operands::load_row(work_.prepared().scores, t, t / 16 * 16 + s, p);
       store_floats(&work_.storage.scratch.diagonal[t][s], p);
     }
     Work::meet();

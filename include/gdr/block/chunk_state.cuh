@@ -57,6 +57,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
       }
     }
 #endif
+    begin_way(chunk);
     wait_for_scores();
     if (is_idle()) return;
     with_parked(*this, [&](ChunkState& self) { self.meet_alone(n, mode, valid, put_out); });
@@ -69,14 +70,17 @@ class ChunkState : public StateWarp<Layer, Policy> {
     if constexpr (uses_warpgroups<Layer, Policy>) {
       if (GDR_LIKELY(chunk.mode == ChunkMode::divided)) {
         using Products = WarpgroupProducts<Layer, Policy>;
+        begin_way(chunk);
+        typename Products::Written written;
         Operand w[token_blocks];
         chunk.values[channel_group()].load(lane_, w);
-        Products::write(w, storage_.k[n % Extents::key_stages], 0, state_);
-        Products::wait_write(state_);
+        Products::write(w, storage_.k_operand(n), 0, state_, written);
+        Products::wait_write(state_, written);
         return;
       }
     }
 #endif
+    begin_way(chunk);
     if (is_idle()) return;
     with_parked(*this, [&](ChunkState& self) { self.update_alone(n, valid); });
   }
@@ -93,8 +97,9 @@ class ChunkState : public StateWarp<Layer, Policy> {
     constexpr bool together = uses_warpgroups<Layer, Policy>;
     if constexpr (together) {
       using Products = WarpgroupProducts<Layer, Policy>;
-      Products::write(w, storage_.k[n % Extents::key_stages], 0, state_);
-      Products::wait_write(state_);
+      typename Products::Written written;
+      Products::write(w, storage_.k_operand(n), 0, state_, written);
+      Products::wait_write(state_, written);
     }
 #else
     constexpr bool together = false;
@@ -114,8 +119,17 @@ class ChunkState : public StateWarp<Layer, Policy> {
   GDR_DEVICE const Prepared& begin(int n) {
     lane_ = opaque(lane_);  // as in ChunkWork::begin
     const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
-    if constexpr (axis != GateAxis::none) scale_state(chunk.factors.enter);
+    if constexpr (!scales_by_way) enter(chunk);
     return chunk;
+  }
+  /// float32: the ways through a chunk scale the state themselves. What the wgmma way adds to it lies
+  /// in other registers, and all would be copied where ways part and meet.
+  static constexpr bool scales_by_way = Extents::splits_keys;
+  GDR_DEVICE void begin_way(const Prepared& chunk) {
+    if constexpr (scales_by_way) enter(chunk);
+  }
+  GDR_DEVICE void enter(const Prepared& chunk) {
+    if constexpr (axis != GateAxis::none) scale_state(chunk.factors.enter);
   }
   GDR_DEVICE ChunkMode mode_of(const Prepared& chunk) const {
     ChunkMode mode = chunk.mode;
@@ -141,12 +155,13 @@ class ChunkState : public StateWarp<Layer, Policy> {
   GDR_DEVICE void run_together(int n, PutOut& put_out) {
     using Products = WarpgroupProducts<Layer, Policy>;
     const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
+    typename Products::Written written;
     Accumulator o[token_blocks];
     Operand w[token_blocks];
-#pragma unroll
-    for (Accumulator& x : o) x.clear();
+    Products::clear(o);
+    begin_way(chunk);
     chunk.values[channel_group()].load(lane_, w);
-    Products::read(state_, storage_.q[n % Extents::key_stages], 0, o);
+    Products::read(state_, storage_.q_operand(n), 0, o);
     if constexpr (Multiplied) {
       Products::wait_read(o);
 #pragma unroll
@@ -155,21 +170,32 @@ class ChunkState : public StateWarp<Layer, Policy> {
       }
       scale_state(chunk.factors.from_start[tokens - 1]);
     }
+    // What is added up outside of the state takes the registers of the read's operands; and need not
+    // wait for scores where those come late.
+    constexpr bool writes_first = Products::is_split && axis == GateAxis::key;
+    if constexpr (writes_first) {
+      Products::wait_read(o);
+      Products::write(w, storage_.k_operand(n), 0, state_, written);
+    }
     wait_for_scores();
     Products::add(w, chunk.scores, o);
-    if constexpr (Multiplied) {
-      Operand decayed[token_blocks];
-      chunk.factors.decayed[channel_group()].load(lane_, decayed);
-      Products::write(decayed, storage_.k[n % Extents::key_stages], 0, state_);
-      Products::wait_add(o);
+    if constexpr (writes_first) {
+      Products::template wait_add<0>(o);
     } else {
-      Products::write(w, storage_.k[n % Extents::key_stages], 0, state_);
-      Products::wait_add(o);
+      if constexpr (Products::is_split) Products::template wait_read<1>(o);
+      if constexpr (Multiplied) {
+        Operand decayed[token_blocks];
+        chunk.factors.decayed[channel_group()].load(lane_, decayed);
+        Products::write(decayed, storage_.k_operand(n), 0, state_, written);
+      } else {
+        Products::write(w, storage_.k_operand(n), 0, state_, written);
+      }
+      Products::template wait_add<1>(o);
     }
 #pragma unroll
     for (int b = 0; b < token_blocks; ++b) finish_outputs(chunk, b, o[b]);
     put_out(0, o);
-    Products::wait_write(state_);
+    Products::wait_write(state_, written);
   }
   /// Value gate: whether all spans of an exact chunk are 16 tokens.
   static GDR_DEVICE bool spans_are_whole(const Prepared& chunk) {
@@ -186,19 +212,21 @@ class ChunkState : public StateWarp<Layer, Policy> {
   GDR_DEVICE void run_spans_together(int n, int valid, PutOut& put_out) {
     using Products = WarpgroupProducts<Layer, Policy>;
     const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
+    begin_way(chunk);
 #pragma unroll 1
     for (int block = 0; block < token_blocks && 16 * block < valid; ++block) {
       Accumulator o[1];
       o[0].clear();
-      Products::read(state_, storage_.q[n % Extents::key_stages], block, o);
+      Products::read(state_, storage_.q_operand(n), block, o);
       Products::wait_read(o);
       finish_span(chunk, block, o[0]);
       scale_to_end(chunk, block, 15);
       const Operand w[1] = {chunk.values[channel_group()].load(block, lane_)};
-      Products::write(w, storage_.k[n % Extents::key_stages], block, state_);
+      typename Products::Written written;
+      Products::write(w, storage_.k_operand(n), block, state_, written);
       scale_outputs(chunk, block, o[0]);
       put_out(block, o);
-      Products::wait_write(state_);
+      Products::wait_write(state_, written);
     }
   }
 #endif

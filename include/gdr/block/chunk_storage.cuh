@@ -8,7 +8,7 @@
 #include <gdr/block/span.cuh>
 #include <gdr/block/tuning.hpp>
 #include <gdr/thread/chunk_range.hpp>
-#include <gdr/thread/operands.cuh>
+#include <gdr/thread/split_operands.cuh>
 #include <gdr/types/layer.hpp>
 
 GDR_NAMESPACE_BEGIN
@@ -28,6 +28,8 @@ struct ChunkExtents {
   static constexpr GateAxis axis = Layer::Gate::axis;
   using Operands = typename OperandsOf<Layer::element_type>::type;
   using Stored = typename Operands::Stored;
+  /// Whether q and k come as elements that operands are yet to be made of.
+  static constexpr bool splits_keys = stdx::is_same<Operands, SplitOperands>::value;
   using GateElement = typename Layer::GateElement;
 
   static constexpr int tokens = tuning.tokens;
@@ -60,6 +62,8 @@ struct ChunkExtents {
   /// warpgroup, too. Under a key gate they make a chunk's scores from weighted q and k, in the turn
   /// in which the state meets it.
   static constexpr bool load_warps_make_scores = axis == GateAxis::value || axis == GateAxis::key;
+  /// Under a value gate the preparing ones split q and k just before.
+  static constexpr bool load_warps_wait_for_split = splits_keys && axis == GateAxis::value;
   /// Under a key gate they also store the values, but for those that wait for the norm of k.
   GDR_DEVICE static bool load_warps_store_values(const Span<Layer>& span) {
     return axis == GateAxis::key && !span.qk_l2norm;
@@ -139,8 +143,16 @@ struct FragmentBuffer {
   /// The elements of rows g + 8 m8 and columns 8 n8 + 2 p, + 1 of a 16 x 16 fragment.
   GDR_DEVICE void store_pair(int n, int lane, int n8, int m8, float x, float y) {
     static_assert(pieces <= 2, "16 x 16 elements of 2 or 4 bytes");
+    const auto store_packed = [&](int piece, uint32_t pair) {
+      reinterpret_cast<uint32_t*>(&data[n][piece][lane])[2 * n8 + m8] = pair;
+    };
     if constexpr (pieces == 1) {
-      reinterpret_cast<uint32_t*>(&data[n][0][lane])[2 * n8 + m8] = Bfloat16Operands::pack(x, y);
+      store_packed(0, Bfloat16Operands::pack(x, y));
+    } else if constexpr (stdx::is_same<Value, SplitOperands::A>::value) {
+      uint32_t high, low;
+      SplitOperands::split(x, y, high, low);
+      store_packed(0, high);
+      store_packed(1, low);
     } else {
       reinterpret_cast<float2*>(&data[n][n8][lane])[m8] = make_float2(x, y);
     }
@@ -188,7 +200,7 @@ struct ChunkFactors<Extents, GateAxis::head> {
 };
 
 template <class Extents>
-using ChunkScoreTile = SwizzledTile<typename Extents::Stored, Extents::tokens, Extents::tokens>;
+using ChunkScoreTile = typename Extents::Operands::template Tile<Extents::tokens, Extents::tokens>;
 template <class Extents>
 using ChunkValueOperands = FragmentBuffer<typename Extents::Operands::A, Extents::prepared_blocks>;
 
@@ -281,12 +293,24 @@ struct ChunkOutputs<Extents, true> {
 template <class Extents>
 struct ChunkTiles {
   template <int Width>
-  using Tile = SwizzledTile<typename Extents::Stored, Extents::tokens, Width>;
+  using Tile = SwizzledTile<typename Extents::Stored, Extents::tokens, Width>;  // as it comes
+  using KeyOperandTile =
+      typename Extents::Operands::template Tile<Extents::tokens, Extents::key_width>;
+  static_assert(sizeof(KeyOperandTile) == sizeof(Tile<Extents::key_width>),
+                "operands lie where the elements were");
 
   Tile<Extents::key_width> q[Extents::key_stages];
   Tile<Extents::key_width> k[Extents::key_stages];
   Tile<Extents::columns> v[Extents::value_stages];
   PreparedChunk<Extents> prepared[Extents::prepared_chunks];
+
+  /// q and k of chunk n as the products take them.
+  GDR_DEVICE const KeyOperandTile& q_operand(int n) const {
+    return reinterpret_cast<const KeyOperandTile&>(q[n % Extents::key_stages]);
+  }
+  GDR_DEVICE const KeyOperandTile& k_operand(int n) const {
+    return reinterpret_cast<const KeyOperandTile&>(k[n % Extents::key_stages]);
+  }
 };
 
 /// Of a block with outputs.
@@ -317,6 +341,8 @@ struct StatesStorage {
   Scratch scratch;
   uint64_t arrivals[8];  // as above
   float inverse_norm_k[Extents::tokens];
+
+  GDR_DEVICE const auto& k_operand(int n) const { return k[n % Extents::key_stages]; }
 };
 
 template <class Extents>

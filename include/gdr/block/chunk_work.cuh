@@ -66,8 +66,7 @@ GDR_DEVICE Accumulator load_by_channel(const Tile& tile, int t_block, int c, int
       return x;
     }
   } else {
-    return Tf32Operands<false>::from_a(
-        Tf32Operands<false>::load_a_transposed(tile, 16 * t_block, 16 * c, lane));
+    return Tf32Operands::from_a(Tf32Operands::load_a_transposed(tile, 16 * t_block, 16 * c, lane));
   }
 }
 

@@ -191,6 +191,9 @@ class BlockChunked {
     constexpr bool is_key = axis == GateAxis::key;
     const int n = is_key ? t : t + 1;
     if (n < 0 || n >= chunks || span.only_state) return;
+    if constexpr (Extents::load_warps_wait_for_split) {
+      sync_threads<barrier_split, Extents::load_threads + Extents::prepare_threads>();
+    }
     if (!is_key || storage_.prepared[n % 2].span == 0) {
       // Exact chunks are seldom alone.
       scores.make(n, ChunkMode::divided,

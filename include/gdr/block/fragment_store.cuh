@@ -81,6 +81,24 @@ GDR_DEVICE void store_output(const FragmentTarget<T>& target, const Output& outp
       return;
     }
   }
+  if constexpr (sizeof(T) == 4) {
+    if (GDR_LIKELY(output.tokens >= 16 * blocks && channels >= 16)) {
+      // Eight lanes have 32 bytes of a token.
+      T* to = first + output.lane % 4 * 2 * target.time_stride + output.lane / 4;
+#pragma unroll
+      for (int b = 0; b < blocks; ++b) {
+#pragma unroll
+        for (int n8 = 0; n8 < 2; ++n8) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            to[e % 2 * target.time_stride + e / 2 * 8] = output.x[b].c[n8][e];
+          }
+          to += 8 * target.time_stride;
+        }
+      }
+      return;
+    }
+  }
   output.for_each([&](int token, int channel, float x) {
     if (token < output.tokens && channel < channels) {
       first[token * target.time_stride + channel] = from_float<T>(x);

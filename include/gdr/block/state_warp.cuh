@@ -177,9 +177,10 @@ class StateWarp {
         for (int e = 0; e < 2; ++e) {
           const int t = first_t + 16 * b + 8 * n8 + 2 * place() + e;
           if (t < s) continue;
-          const float p = to_float(chunk.scores.at(t, s));
-          o[b].c[n8][e] = fmaf(p, w_s[0], o[b].c[n8][e]);
-          o[b].c[n8][2 + e] = fmaf(p, w_s[1], o[b].c[n8][2 + e]);
+          float p[1];
+          Operands::load_row(chunk.scores, t, s, p);
+          o[b].c[n8][e] = fmaf(p[0], w_s[0], o[b].c[n8][e]);
+          o[b].c[n8][2 + e] = fmaf(p[0], w_s[1], o[b].c[n8][2 + e]);
         }
       }
     }
@@ -201,10 +202,9 @@ class StateWarp {
         if (rest) s = Operands::rest(state_[b], s);
 #pragma unroll
         for (int i = 0; i < Blocks; ++i) {
-          Operands::multiply_add(
-              o[i], s,
-              Operands::load_b_transposed(storage_.q[n % Extents::key_stages],
-                                          16 * (first_block + i), 16 * b, lane_));
+          Operands::multiply_add(o[i], s,
+                                 Operands::load_b_transposed(
+                                     storage_.q_operand(n), 16 * (first_block + i), 16 * b, lane_));
         }
       }
     };
@@ -217,8 +217,7 @@ class StateWarp {
   GDR_DEVICE void write(const Operand& w, int n, int t_block) {
 #pragma unroll own_unroll
     for (int b = 0; b < key_blocks; ++b) {
-      const auto k =
-          Operands::load_b(storage_.k[n % Extents::key_stages], 16 * t_block, 16 * b, lane_);
+      const auto k = Operands::load_b(storage_.k_operand(n), 16 * t_block, 16 * b, lane_);
       if constexpr (Layer::element_type == DataType::float32) {
         // Added outside of the tensor core, which truncates: it would drift.
         Accumulator sum;

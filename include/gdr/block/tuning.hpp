@@ -78,6 +78,7 @@ struct ChunkedTraits {
   int value_dim;
   int operand_size;  // bytes of an operand's element: 2 or 4
   int gate_size;     // bytes of a gate's element
+  bool together;     // on sm_90a warpgroups multiply together
   bool value_gate;
   bool key_gate;
   bool head_gate;
@@ -89,6 +90,7 @@ inline constexpr ChunkedTraits chunked_traits = {
     Layer::value_dim,
     Layer::element_type == DataType::bfloat16 ? 2 : 4,
     static_cast<int>(sizeof(typename Layer::GateElement)),
+    Layer::element_type != DataType::float16,
     Layer::Gate::axis == GateAxis::value,
     Layer::Gate::axis == GateAxis::key,
     Layer::Gate::axis == GateAxis::head};

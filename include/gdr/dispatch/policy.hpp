@@ -92,8 +92,7 @@ constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
   ChunkedTuning t{};
   // Without a warpgroup's products a state of more than 128 key channels takes registers that
   // preparing warps would need.
-  const bool has_products = layer.operand_size == 2;  // on sm_90a
-  t.prepare_warps = layer.key_dim <= 128 || layer.key_gate || has_products ? 8 : 4;
+  t.prepare_warps = layer.key_dim <= 128 || layer.key_gate || layer.together ? 8 : 4;
   // Under a key gate a preparing thread has two channels of 16 tokens.
   const auto is_small = [&] {
     return chunked_shared_bytes(layer, t, 3, 2) <= t.shared_kib * 1024 &&
@@ -111,9 +110,9 @@ constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
     return t;
   };
   ChunkedTunings tunings{};
-  // Three blocks of 16 tokens are measured with a warpgroup's products alone.
-  tunings.standard = fit(227, 4, has_products);
-  if (has_products) tunings.standard.state_warps = 4;  // a warpgroup, with few value channels too
+  // Three blocks of 16 tokens are measured with 16-bit operands and a warpgroup's products alone.
+  tunings.standard = fit(227, 4, layer.operand_size == 2);
+  if (layer.together) tunings.standard.state_warps = 4;  // a warpgroup, with few value channels too
   t.prepare_warps = 4;  // such devices do not move registers between warps
   tunings.compact = fit(99, layer.key_dim > 64 ? 2 : 4, false);
   return tunings;

@@ -16,7 +16,9 @@ enum BarrierId : int {
   barrier_stage_k,
   barrier_prepare,
   barrier_loaded,
-  barrier_scored
+  barrier_scored,
+  barrier_split,
+  barrier_scores
 };
 
 /// Waits for `Threads` threads (whole warps) of the block at this barrier and orders their
@@ -28,8 +30,8 @@ enum BarrierId : int {
 template <BarrierId Barrier, int Threads, bool Converged = false>
 GDR_DEVICE void sync_threads() {
   static_assert(Threads % 32 == 0, "whole warps meet at a barrier");
-  constexpr bool of_one_role =
-      Barrier == barrier_stage_q || Barrier == barrier_stage_k || Barrier == barrier_prepare;
+  constexpr bool of_one_role = Barrier == barrier_stage_q || Barrier == barrier_stage_k ||
+                               Barrier == barrier_prepare || Barrier == barrier_scores;
   if constexpr (!Converged) __syncwarp();
   if constexpr (Threads > 32 && of_one_role) {
     asm volatile("bar.sync %0, %1;" ::"n"(static_cast<int>(Barrier)), "n"(Threads) : "memory");

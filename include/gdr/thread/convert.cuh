@@ -79,6 +79,14 @@ GDR_HOST_DEVICE constexpr int vector_width(int extent, int size) {
   return width;
 }
 
+/// N elements that move in one access, as floats.
+template <class T, int N>
+GDR_DEVICE void load_elements(const T* source, float (&x)[N]) {
+  const auto elements = *reinterpret_cast<const Vector<T, N>*>(source);
+#pragma unroll
+  for (int e = 0; e < N; ++e) x[e] = to_float(elements.data[e]);
+}
+
 /// N floats from (or to) an address aligned to the widest vector that divides N.
 template <int N>
 GDR_DEVICE void load_floats(const float* source, float (&x)[N]) {

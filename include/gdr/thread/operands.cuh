@@ -35,6 +35,13 @@ struct Accumulator {
       for (int e = 0; e < 4; ++e) c[n][e] += x.c[n][e];
     }
   }
+  GDR_DEVICE void subtract(const Accumulator& x) {
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) c[n][e] -= x.c[n][e];
+    }
+  }
   /// Elementwise.
   GDR_DEVICE void multiply(const Accumulator& x) {
 #pragma unroll
@@ -47,7 +54,10 @@ struct Accumulator {
 
 /// bfloat16 operands: one product per pair.
 struct Bfloat16Operands {
-  using Stored = __nv_bfloat16;  // in shared memory
+  using Stored = __nv_bfloat16;  // an element in shared memory
+  /// What operands are loaded from.
+  template <int Rows, int Columns>
+  using Tile = SwizzledTile<Stored, Rows, Columns>;
 
   struct A {
     uint32_t r[4];
@@ -157,16 +167,25 @@ struct Bfloat16Operands {
   static GDR_DEVICE void store_pair(Stored* at, float x, float y) {
     *reinterpret_cast<uint32_t*>(at) = pack(x, y);
   }
+  /// Neighbouring elements of a row of a Tile.
+  template <class Tile, int N>
+  static GDR_DEVICE void load_row(const Tile& tile, int row, int column, float (&x)[N]) {
+    load_elements(&tile.at(row, column), x);
+  }
+  template <class Tile>
+  static GDR_DEVICE void store_element(Tile& tile, int row, int column, float x) {
+    tile.at(row, column) = from_float<Stored>(x);
+  }
 };
 
-/// float operands in tf32. `Compensated`: each operand as the sum of two tf32 numbers and three
-/// products per pair, which leaves 2e-7; otherwise one product, 3e-4.
+/// float operands rounded to tf32: one product per pair, 3e-4.
 ///
 /// Instructions take 8 of the k axis at a time; k numbers 2 p and 2 p + 1 of a group of eight sit
 /// in slots p and p + 4, for A as for B, so that accumulators are operands in place.
-template <bool Compensated>
 struct Tf32Operands {
   using Stored = float;
+  template <int Rows, int Columns>
+  using Tile = SwizzledTile<Stored, Rows, Columns>;
 
   struct A {
     float x[2][4];  // as an accumulator's c
@@ -206,7 +225,7 @@ struct Tf32Operands {
     }
     return a;
   }
-  static constexpr bool has_rest = !Compensated;
+  static constexpr bool has_rest = true;
   static GDR_DEVICE A rest(const Accumulator& x, const A& /*a*/) {
     Accumulator left;
 #pragma unroll
@@ -319,55 +338,26 @@ struct Tf32Operands {
     for (int k8 = 0; k8 < 2; ++k8) {
       const float(&x)[4] = a.x[k8];
       const float in_slots[4] = {x[0], x[2], x[1], x[3]};
-      uint32_t a_high[4], a_low[4];
+      uint32_t rounded[4];
 #pragma unroll
-      for (int e = 0; e < 4; ++e) split(in_slots[e], a_high[e], a_low[e]);
+      for (int e = 0; e < 4; ++e) rounded[e] = round_to_tf32(in_slots[e]);
 #pragma unroll
       for (int n8 = 0; n8 < 2; ++n8) {
-        uint32_t b_high[2], b_low[2];
-#pragma unroll
-        for (int e = 0; e < 2; ++e) split(b.x[n8][k8][e], b_high[e], b_low[e]);
-        if constexpr (Compensated) {
-          mma_tf32(acc.c[n8], a_low, b_high[0], b_high[1]);
-          mma_tf32(acc.c[n8], a_high, b_low[0], b_low[1]);
-        }
-        mma_tf32(acc.c[n8], a_high, b_high[0], b_high[1]);
+        mma_tf32(acc.c[n8], rounded, round_to_tf32(b.x[n8][k8][0]), round_to_tf32(b.x[n8][k8][1]));
       }
     }
   }
   static GDR_DEVICE void store_pair(Stored* at, float x, float y) {
     *reinterpret_cast<float2*>(at) = make_float2(x, y);
   }
-
- private:
-  static GDR_DEVICE uint32_t truncate(float x) { return __float_as_uint(x) & 0xffffe000u; }
-
-  /// x as high + low, by truncation: 21 bits of mantissa in two instructions more than 10.
-  static GDR_DEVICE void split(float x, uint32_t& high, uint32_t& low) {
-    if constexpr (Compensated) {
-      high = truncate(x);
-      low = truncate(x - __uint_as_float(high));
-    } else {
-      high = round_to_tf32(x);
-      low = 0;
-    }
+  template <class Tile, int N>
+  static GDR_DEVICE void load_row(const Tile& tile, int row, int column, float (&x)[N]) {
+    load_elements(&tile.at(row, column), x);
   }
-};
-
-/// What a layer's products are made of.
-template <DataType Type>
-struct OperandsOf;
-template <>
-struct OperandsOf<DataType::bfloat16> {
-  using type = Bfloat16Operands;
-};
-template <>
-struct OperandsOf<DataType::float16> {
-  using type = Tf32Operands<false>;  // scaled values pass the range of float16
-};
-template <>
-struct OperandsOf<DataType::float32> {
-  using type = Tf32Operands<true>;
+  template <class Tile>
+  static GDR_DEVICE void store_element(Tile& tile, int row, int column, float x) {
+    tile.at(row, column) = x;
+  }
 };
 
 GDR_NAMESPACE_END

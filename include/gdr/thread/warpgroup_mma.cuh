@@ -60,9 +60,10 @@ GDR_DEVICE void hold(float (&x)[N]) {
 template <class Tile>
 class MatrixDescriptor {
  public:
-  GDR_DEVICE explicit MatrixDescriptor(const Tile& tile)
-      : bits_((shared_address(tile.data) & 0x3ffff) >> 4 | (leading_bytes >> 4) << 16 |
-              (stride_bytes >> 4) << 32 | swizzle << 62) {}
+  /// `address`: shared_address of the tile.
+  GDR_DEVICE explicit MatrixDescriptor(uint32_t address)
+      : bits_((address & 0x3ffff) >> 4 | (leading_bytes >> 4) << 16 | (stride_bytes >> 4) << 32 |
+              swizzle << 62) {}
   GDR_DEVICE uint64_t at(int row, int column) const {
     const int place = column / Tile::panel_columns * static_cast<int>(leading_bytes) +
                       row * Tile::panel_bytes +
