@@ -196,6 +196,7 @@ TEST(TuningText, TakesTheOtherFormFromItsBase) {
       8,  // prepare_warps
       4,  // state_warps
       227,  // shared_kib
+      1,  // blocks_per_sm
   };
 };
 )");

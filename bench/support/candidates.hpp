@@ -18,7 +18,8 @@ namespace gdr::bench {
 constexpr bool same(const RecurrentTuning& a, const RecurrentTuning& b) { return a == b; }
 constexpr bool same(const ChunkedTuning& a, const ChunkedTuning& b) {
   return a.tokens == b.tokens && a.prepare_warps == b.prepare_warps &&
-         a.state_warps == b.state_warps && a.shared_kib == b.shared_kib;
+         a.state_warps == b.state_warps && a.shared_kib == b.shared_kib &&
+         a.blocks_per_sm == b.blocks_per_sm;
 }
 
 /// A list without duplicates. What does not fit is counted, for a static_assert.
@@ -77,7 +78,7 @@ using RecurrentList = ConstexprList<RecurrentTuning, max_candidates>;
 /// The shipped tunings; every layout of the state over the lanes; and around the shipped one, every
 /// tile, every division of the warps, and every cap on the registers.
 constexpr RecurrentList recurrent_candidates(const RecurrentTraits& layer) {
-  RecurrentList list;
+  RecurrentList list{};
   const RecurrentTunings shipped = select_recurrent_tunings(layer);
   const auto add = [&](const RecurrentTuning& t) {
     if (is_valid(t, layer)) list.add(t);
@@ -159,7 +160,7 @@ using ChunkedList = ConstexprList<ChunkedTuning, max_candidates>;
 /// state's warps, no more than the value channels occupy. Where these are few, other numbers of
 /// preparing warps too.
 constexpr ChunkedList chunked_candidates(const ChunkedLayer& layer, const ChunkedTunings& shipped) {
-  ChunkedList list;
+  ChunkedList list{};
   const auto add = [&](const ChunkedTuning& t) {
     if (is_valid(t, layer)) list.add(t);
   };
@@ -251,7 +252,8 @@ struct ChunkedForm {
     return {{"tokens", t.tokens},
             {"prepare_warps", t.prepare_warps},
             {"state_warps", t.state_warps},
-            {"shared_kib", t.shared_kib}};
+            {"shared_kib", t.shared_kib},
+            {"blocks_per_sm", t.blocks_per_sm}};
   }
 };
 

@@ -51,11 +51,11 @@ constexpr bool has_same_sums(const RecurrentTuning& a, const RecurrentTuning& b)
 /// `tokens` enters a result, by rounding, and so does `state_warps`: how a chunk is gone through is
 /// decided for a block's value channels together, and whole warpgroups multiply in another way.
 struct ChunkedTuning {
-  int tokens;  // a chunk: 16, 32, 48 or 64
-  int prepare_warps;
-  int state_warps;
-  int shared_kib;  // shared memory to stay within: decides how many chunks are on their way
-  int blocks_per_sm = 1;
+  int tokens = 0;  // a chunk: 16, 32, 48 or 64
+  int prepare_warps = 0;
+  int state_warps = 0;
+  int shared_kib = 0;     // shared memory to stay within: decides how many chunks are on their way
+  int blocks_per_sm = 1;  // at least so many are to fit
 
   /// Without preparing warps the state's warps prepare for themselves, and there are no outputs:
   /// block/chunk_states.cuh.
