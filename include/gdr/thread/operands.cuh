@@ -28,11 +28,13 @@ struct Accumulator {
       for (int e = 0; e < 4; ++e) c[n][e] = 0;
     }
   }
+  /// One rounding of its own: not joined to a product before it, which another way through the same
+  /// chunk may round first.
   GDR_DEVICE void add(const Accumulator& x) {
 #pragma unroll
     for (int n = 0; n < 2; ++n) {
 #pragma unroll
-      for (int e = 0; e < 4; ++e) c[n][e] += x.c[n][e];
+      for (int e = 0; e < 4; ++e) c[n][e] = __fadd_rn(c[n][e], x.c[n][e]);
     }
   }
   GDR_DEVICE void subtract(const Accumulator& x) {
