@@ -133,9 +133,9 @@ TEST(ChooseForm, ALongSequenceAmongManyShortOnesIsFound) {
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
   p.tokens = 255 + 1024;
   EXPECT_EQ(choose_form(p), Algorithm::by_length);
-  p.wide_operands = true;
+  p.by_tf32 = true;
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
-  p.wide_operands = false;
+  p.by_tf32 = false;
   p.delta_rule = true;
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
 }
@@ -153,20 +153,24 @@ TEST(ChooseForm, ByLengthOfEqualLengthsIsOneForm) {
   EXPECT_EQ(choose_form(p), Algorithm::by_length);
 }
 
-TEST(ChooseForm, WideOperandsAreRecurrentBeyondOneWave) {
+TEST(ChooseForm, Float16IsRecurrentBeyondOneWave) {
   FormProblem p = dense(1, 64, 66);  // 132 blocks
-  p.wide_operands = true;
+  p.wide_operands = p.by_tf32 = true;
   EXPECT_EQ(choose_form(p), Algorithm::chunked);
   p.tokens -= 1;
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
   p = dense(1, 8192, 67);
   EXPECT_EQ(choose_form(p), Algorithm::chunked);
-  p.wide_operands = true;
+  p.wide_operands = true;  // float32
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+  p.by_tf32 = true;
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
   p = dense(1, 8192, 8);
-  p.wide_operands = true;
+  p.wide_operands = p.by_tf32 = true;
   EXPECT_EQ(choose_form(p), Algorithm::chunked);
   p.batch_invariant = true;
+  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+  p.by_tf32 = false;
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
 }
 

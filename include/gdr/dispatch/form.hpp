@@ -51,6 +51,7 @@ struct FormProblem {
   bool has_workspace = false;
   bool delta_rule = false;
   bool wide_operands = false;  // of 4 bytes: float32 and float16
+  bool by_tf32 = false;        // float16: products of single warps
   int states_per_sm = 1;       // blocks for states alone that a multiprocessor holds
   Algorithm algorithm = Algorithm::automatic;
 };
@@ -70,6 +71,7 @@ GDR_HIDDEN FormProblem form_problem(const ForwardArgs<Layer>& args) {
   p.has_workspace = args.workspace != nullptr;
   p.delta_rule = Layer::Rule::uses_beta;
   p.wide_operands = Layer::element_type != DataType::bfloat16;
+  p.by_tf32 = Layer::element_type == DataType::float16;
   if (has_states_form<Layer>) p.states_per_sm = StatesPolicy<Layer>::chunked.blocks_per_sm;
   p.algorithm = args.algorithm;
   return p;
@@ -100,7 +102,7 @@ GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
   if (p.algorithm != Algorithm::automatic) return p.algorithm;
   if (p.delta_rule || p.key_dim < 48 || !has_sizes(p)) return Algorithm::recurrent;
   if (p.batch_invariant) return p.wide_operands ? Algorithm::recurrent : Algorithm::chunked;
-  if (p.wide_operands && chunked_blocks(p) > split_blocks) return Algorithm::recurrent;
+  if (p.by_tf32 && chunked_blocks(p) > split_blocks) return Algorithm::recurrent;
   const bool may_differ = p.has_offsets && p.sequences > 1;
   const bool many_blocks = chunked_blocks(p) > 8 * split_blocks;
   const int64_t average = p.tokens / p.sequences;
