@@ -4,7 +4,7 @@
 
 /// \file
 /// Tuning of the block collectives as plain aggregates. A policy is a type with a static constexpr
-/// member per form (`recurrent`); it changes speed, and results by no more than rounding.
+/// member per form (`recurrent`, `chunked`); it changes speed, and results by no more than rounding.
 
 #include <gdr/types/layer.hpp>
 

@@ -68,7 +68,7 @@ struct ForwardArgs {
   void* workspace = nullptr;  // device memory of at least workspace_size(args) bytes
   int64_t workspace_bytes = 0;
 
-  // State pools: initial_state and final_state are then [slots, ...].
+  // State pools, which are refused as yet: initial_state and final_state are then [slots, ...].
   const int32_t* state_in = nullptr;   // [N] slot of the initial state; -1: zero
   const int32_t* state_out = nullptr;  // [N] slot of the final state; -1: not stored
   const uint8_t* has_state = nullptr;  // [N] 0: zero start, whatever the slot holds
