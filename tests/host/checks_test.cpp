@@ -388,6 +388,19 @@ TEST(ChecksTest, FormsThatDoNotServeTheLayerAreRefused) {
                           "split_state_operand"));
 }
 
+TEST(ChecksTest, ValuesOutsideAnEnumerationAreRefused) {
+  for (const int value : {-1, 5, 1000}) {
+    const auto change = [&](auto& a) { a.algorithm = static_cast<Algorithm>(value); };
+    EXPECT_TRUE(invalid(changed<Layer>(change), "algorithm"));
+    EXPECT_TRUE(invalid(changed<DeltaLayer>(change), "algorithm"));
+    const auto layout = static_cast<StateLayout>(value);
+    EXPECT_TRUE(invalid(changed<Layer>([&](auto& a) { a.initial_state.layout = layout; }),
+                        "initial_state"));
+    EXPECT_TRUE(
+        invalid(changed<Layer>([&](auto& a) { a.final_state.layout = layout; }), "final_state"));
+  }
+}
+
 TEST(ChecksTest, OldDevicesAreRefused) {
   const ForwardArgs<Layer> args = good<Layer>();
   DeviceFacts facts = facts_for(args);

@@ -150,6 +150,9 @@ class BlockRecurrent {
   ///     void end(Block&) const;   // the state after the last one; likewise
   ///     Target target() const;    // where the span's outputs go
   ///     void put_out(const Target&, const Output&);  // the output function
+  ///
+  /// Outputs are put out when the walk is further on, or past its end: put_out has of it what does
+  /// not change, and the Target, which is a plain value with a default.
   template <class Spans>
   GDR_DEVICE void run_all(const Spans& spans) {
     if (is_stager()) {

@@ -12,15 +12,15 @@
 ///   3. the device's compute capability
 ///   4. workspace, workspace_bytes
 ///   5. q, k, v, gate, beta, cu_seqlens, initial_state, o, final_state, workspace; of each: null or
-///      given where it must not be, element type, innermost stride, reach of the strides,
+///      given where it must not be, element type, layout, innermost stride, reach of the strides,
 ///      alignment; on outputs every stride and elements that share an address; the memory's device
 ///   6. o, final_state, workspace: elements shared with an input or with an earlier output
 ///
 /// A stride counts where its extent is above 1, the innermost always. Tensors without elements are
-/// checked for their type and innermost stride only, and null is legal for them: so o and
-/// final_state may both be null where o has no elements. cu_seqlens wants shape.batch 1, also for
-/// no sequences. Overlap is refused where it is certain and cheap to see: some element of both has
-/// one address.
+/// checked for being given where they must not be, type, layout and innermost stride only, and null
+/// is legal for them: so o and final_state may both be null where o has no elements. cu_seqlens
+/// wants shape.batch 1, also for no sequences. Overlap is refused where it is certain and cheap to
+/// see: some element of both has one address.
 
 #include <gdr/dispatch/device_facts.hpp>
 #include <gdr/dispatch/forward_problem.hpp>
@@ -109,6 +109,9 @@ GDR_HIDDEN inline Status check_options(const ForwardProblem& p) {
   if (!is_finite(p.qk_l2norm_eps) || p.qk_l2norm_eps < 0) {
     return invalid("qk_l2norm_eps", "the epsilon is negative or not finite");
   }
+  if (p.algorithm < Algorithm::automatic || p.algorithm > Algorithm::by_length) {
+    return invalid("algorithm", "the value names no form");
+  }
   const bool chunked = p.algorithm != Algorithm::automatic && p.algorithm != Algorithm::recurrent;
   if (chunked && p.delta_rule) {
     return unsupported(
@@ -176,6 +179,9 @@ GDR_HIDDEN inline Status check_tensor(const TensorInfo& t, bool is_output,
   if (t.type != DataType::float32 && t.type != t.other_type) {
     return invalid(t.name, t.is_state ? "a state is float32 or bfloat16"
                                       : "the tensor is float32 or of the layer's element type");
+  }
+  if (t.is_state && t.layout != StateLayout::kv && t.layout != StateLayout::vk) {
+    return invalid(t.name, "a state's layout is kv or vk");
   }
   if (t.strides[3] != 1) return invalid(t.name, "the innermost stride is not 1");
   if (!has_elements(t)) return {};
