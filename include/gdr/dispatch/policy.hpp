@@ -70,9 +70,6 @@ constexpr RecurrentTunings select_recurrent_tunings(const RecurrentTraits& layer
   } else {
     RecurrentTuning& c = tunings.compact;
     c.columns_per_thread = 4;
-    const int columns = 32 / c.lanes * c.columns_per_thread;
-    const int warps_of_head = (layer.value_dim + columns - 1) / columns;
-    c.step_warps = warps_of_head < 8 ? warps_of_head : 8;
     c.stage_warps = 2;
     c.tokens_per_tile = 4;
     c.tokens_in_flight = 1;
