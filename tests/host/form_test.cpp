@@ -17,6 +17,7 @@
 namespace {
 
 using gdr::Algorithm;
+using gdr::DataType;
 using gdr::detail::choose_form;
 using gdr::detail::chunked_blocks;
 using gdr::detail::Cut;
@@ -133,9 +134,9 @@ TEST(ChooseForm, ALongSequenceAmongManyShortOnesIsFound) {
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
   p.tokens = 255 + 1024;
   EXPECT_EQ(choose_form(p), Algorithm::by_length);
-  p.by_tf32 = true;
+  p.element_type = DataType::float16;
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
-  p.by_tf32 = false;
+  p.element_type = DataType::bfloat16;
   p.delta_rule = true;
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
 }
@@ -155,22 +156,22 @@ TEST(ChooseForm, ByLengthOfEqualLengthsIsOneForm) {
 
 TEST(ChooseForm, Float16IsRecurrentBeyondOneWave) {
   FormProblem p = dense(1, 64, 66);  // 132 blocks
-  p.wide_operands = p.by_tf32 = true;
+  p.element_type = DataType::float16;
   EXPECT_EQ(choose_form(p), Algorithm::chunked);
   p.tokens -= 1;
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
   p = dense(1, 8192, 67);
   EXPECT_EQ(choose_form(p), Algorithm::chunked);
-  p.wide_operands = true;  // float32
+  p.element_type = DataType::float32;
   EXPECT_EQ(choose_form(p), Algorithm::chunked);
-  p.by_tf32 = true;
+  p.element_type = DataType::float16;
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
   p = dense(1, 8192, 8);
-  p.wide_operands = p.by_tf32 = true;
+  p.element_type = DataType::float16;
   EXPECT_EQ(choose_form(p), Algorithm::chunked);
   p.batch_invariant = true;
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
-  p.by_tf32 = false;
+  p.element_type = DataType::float32;
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
 }
 

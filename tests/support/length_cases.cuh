@@ -234,14 +234,21 @@ void sequences_of_different_lengths(Layers layers, Algorithm algorithm) {
   });
 }
 
+/// Offsets of sequences of up to `longest` tokens.
+inline std::vector<std::int64_t> random_offsets(std::uint64_t seed, int sequences, int longest) {
+  Random random(seed);
+  std::vector<std::int64_t> offsets = {0};
+  for (int n = 0; n < sequences; ++n) {
+    offsets.push_back(offsets.back() + random.integer(0, longest));
+  }
+  return offsets;
+}
+
 template <class Layers>
 void many_sequences(Layers layers, Algorithm algorithm) {
   for_each_layer(layers, [&](auto layer) {
     using L = typename decltype(layer)::type;
-    Random random(4);
-    std::vector<std::int64_t> offsets = {0};
-    for (int n = 0; n < 200; ++n) offsets.push_back(offsets.back() + random.integer(0, 9));
-    Spec spec = packed_spec(algorithm, offsets);
+    Spec spec = packed_spec(algorithm, random_offsets(4, 200, 9));
     spec.shape.heads = 1;
     run_and_check<L>(spec);
   });
@@ -252,9 +259,7 @@ template <class Layers>
 void sequences_that_share_blocks(Layers layers, Algorithm algorithm) {
   for_each_layer(layers, [&](auto layer) {
     using L = typename decltype(layer)::type;
-    Random random(6);
-    std::vector<std::int64_t> offsets = {0};
-    for (int n = 0; n < 1500; ++n) offsets.push_back(offsets.back() + random.integer(0, 4));
+    std::vector<std::int64_t> offsets = random_offsets(6, 1500, 4);
     offsets.push_back(offsets.back() + 40);
     Spec spec = packed_spec(algorithm, offsets);
     spec.shape.heads = 3;

@@ -280,10 +280,8 @@ class BlockStates {
     for (int m8 = 0; m8 < 2; ++m8) {
 #pragma unroll
       for (int distance = 1; distance < 4; distance *= 2) {
-        const float mantissa = __shfl_xor_sync(full_warp, gates[m8].mantissa, distance);
-        const int exponent = __shfl_xor_sync(full_warp, gates[m8].exponent, distance);
-        gates[m8].multiply(mantissa);
-        gates[m8].exponent += exponent;
+        gates[m8].multiply(ScaledProduct{__shfl_xor_sync(full_warp, gates[m8].mantissa, distance),
+                                         __shfl_xor_sync(full_warp, gates[m8].exponent, distance)});
       }
       if (is_own) total(first_column_ + 16 * warp_ + lane_ / 4 + 8 * m8, gates[m8]);
     }

@@ -103,8 +103,7 @@ class BlockChunked {
       const int first = axis == GateAxis::value ? first_column_ : 0;
       for (int c = thread; c < Extents::gate_width; c += threads) {
         ScaledProduct total = storage_.scratch.total[0][c];
-        total.multiply(storage_.scratch.total[1][c].mantissa);
-        total.exponent += storage_.scratch.total[1][c].exponent;
+        total.multiply(storage_.scratch.total[1][c]);
         use(first + c, total);
       }
     } else if constexpr (axis == GateAxis::head) {

@@ -9,8 +9,8 @@
 ///
 /// Algorithm::automatic takes
 ///   - the recurrent form under the delta rule and for heads of fewer than 48 key channels;
-///   - for float32 and float16, whose products cost more, the recurrent form also where the chunked
-///     form's blocks, one for each sequence, head and 64 value channels, are more than
+///   - for float16, whose products are those of single warps, the recurrent form also where the
+///     chunked form's blocks, one for each sequence, head and 64 value channels, are more than
 ///     `split_blocks`;
 ///   - where sequences are short on average, under `long_sequence` tokens, the recurrent form; with
 ///     cu_seqlens both, by each sequence's length, if there may be one of 1024 tokens among them;
@@ -50,9 +50,8 @@ struct FormProblem {
   bool batch_invariant = false;
   bool has_workspace = false;
   bool delta_rule = false;
-  bool wide_operands = false;  // of 4 bytes: float32 and float16
-  bool by_tf32 = false;        // float16: products of single warps
-  int states_per_sm = 1;       // blocks for states alone that a multiprocessor holds
+  DataType element_type = DataType::bfloat16;
+  int states_per_sm = 1;  // blocks for states alone that a multiprocessor holds
   Algorithm algorithm = Algorithm::automatic;
 };
 
@@ -70,8 +69,7 @@ GDR_HIDDEN FormProblem form_problem(const ForwardArgs<Layer>& args) {
   p.batch_invariant = args.batch_invariant;
   p.has_workspace = args.workspace != nullptr;
   p.delta_rule = Layer::Rule::uses_beta;
-  p.wide_operands = Layer::element_type != DataType::bfloat16;
-  p.by_tf32 = Layer::element_type == DataType::float16;
+  p.element_type = Layer::element_type;
   if (has_states_form<Layer>) p.states_per_sm = StatesPolicy<Layer>::chunked.blocks_per_sm;
   p.algorithm = args.algorithm;
   return p;
@@ -101,8 +99,12 @@ GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
   }
   if (p.algorithm != Algorithm::automatic) return p.algorithm;
   if (p.delta_rule || p.key_dim < 48 || !has_sizes(p)) return Algorithm::recurrent;
-  if (p.batch_invariant) return p.wide_operands ? Algorithm::recurrent : Algorithm::chunked;
-  if (p.by_tf32 && chunked_blocks(p) > split_blocks) return Algorithm::recurrent;
+  if (p.batch_invariant) {
+    return p.element_type == DataType::bfloat16 ? Algorithm::chunked : Algorithm::recurrent;
+  }
+  if (p.element_type == DataType::float16 && chunked_blocks(p) > split_blocks) {
+    return Algorithm::recurrent;
+  }
   const bool may_differ = p.has_offsets && p.sequences > 1;
   const bool many_blocks = chunked_blocks(p) > 8 * split_blocks;
   const int64_t average = p.tokens / p.sequences;

@@ -16,9 +16,9 @@ GDR_NAMESPACE_BEGIN
 struct RecurrentTunings {
   RecurrentTuning standard;
   RecurrentTuning small_grid;  // where it has no more than a block for each multiprocessor
-  RecurrentTuning compact;     // where sequences have few tokens, so that blocks must share a
-      // multiprocessor to hide their starts and ends; or where shared memory
-      // is small
+  /// Where sequences have few tokens, so that blocks must share a multiprocessor to hide their starts
+  /// and ends; or where shared memory is small.
+  RecurrentTuning compact;
 };
 
 constexpr int round_up(int x, int step) { return (x + step - 1) / step * step; }

@@ -102,6 +102,10 @@ struct ScaledProduct {
     mantissa *= normalised(factor);
     mantissa = normalised(mantissa);
   }
+  GDR_HOST_DEVICE void multiply(const ScaledProduct& other) {
+    multiply(other.mantissa);
+    exponent += other.exponent;
+  }
   /// x times the product.
   GDR_HOST_DEVICE float apply(float x) const {
     x *= mantissa;
