@@ -240,8 +240,7 @@ class BlockRecurrent {
     for (int turn = 0; turn < turns; ++turn) {
       const bool brings = turn + 2 < turns && tiles.next();
       if (brings) {
-        if (tiles.first_token == 0) stager.begin([&] { return tiles.spans.span(); });
-        stager.fetch();
+        stager.fetch(tiles.first_token == 0, [&] { return tiles.spans.span(); });
       } else if (turn == 0) {
         return;
       } else if (turn + 2 < turns) {

@@ -64,31 +64,36 @@ class TokenStager {
         v_(thread_),
         gate_(both_have_gate ? thread : thread_) {}
 
-  /// Goes to the first token of the span that span() returns. Each half calls it on its own, so
-  /// that it makes the addresses of its own tensors alone.
+  /// Starts the loads of the next tile: the first of the span that span() returns, if it begins one.
+  /// A tensor's loads are under way before the next one's addresses are made, which takes long where
+  /// code runs for the first time.
   template <class SpanOf>
-  GDR_DEVICE void begin(SpanOf&& span) {
-    if (has_keys_) {
-      span_ = span();
-      rows_.begin(span_.k, span_.key_dim);
-      begin_gate();
-    } else {
-      span_ = span();
-      rows_.begin(span_.q, span_.key_dim);
-      v_.begin({span_.v.data + first_column_, span_.v.time_stride}, value_channels());
-      if constexpr (both_have_gate) begin_gate();
+  GDR_DEVICE void fetch(bool begins, SpanOf&& span) {
+    if (begins) {
+      if (has_keys_) {
+        span_ = span();
+        rows_.begin(span_.k, span_.key_dim);
+      } else {
+        span_ = span();
+        rows_.begin(span_.q, span_.key_dim);
+      }
+      left_ = span_.length;
     }
-    left_ = span_.length;
-  }
-
-  /// Starts the loads of the next tile.
-  GDR_DEVICE void fetch() {
     const int rows = left_ < tokens ? static_cast<int>(left_) : tokens;
     stepped_ = (rows + in_flight - 1) / in_flight * in_flight;
     rows_.fetch(rows);
-    if (!has_keys_) v_.fetch(rows);
+    if (!has_keys_) {
+      if (begins) {
+        const auto& v = span().v;
+        v_.begin({v.data + first_column_, v.time_stride}, value_channels());
+      }
+      v_.fetch(rows);
+    }
     if constexpr (axis != GateAxis::none) {
-      if (has_gate()) gate_.fetch(rows);
+      if (has_gate()) {
+        if (begins) begin_gate(span().gate);
+        gate_.fetch(rows);
+      }
     }
     if constexpr (Layer::Rule::uses_beta) {
       if (has_keys_) fetch_beta(rows);
@@ -137,13 +142,11 @@ class TokenStager {
     }
   }
 
-  GDR_DEVICE void begin_gate() {
-    if constexpr (axis != GateAxis::none) {
-      const int channels = axis == GateAxis::value ? value_channels()
-                           : axis == GateAxis::key ? span_.key_dim
-                                                   : 1;
-      gate_.begin({span_.gate.data + first_gate_channel(), span_.gate.time_stride}, channels);
-    }
+  GDR_DEVICE void begin_gate(const Rows<const GateElement>& gate) {
+    const int channels = axis == GateAxis::value ? value_channels()
+                         : axis == GateAxis::key ? span_.key_dim
+                                                 : 1;
+    gate_.begin({gate.data + first_gate_channel(), gate.time_stride}, channels);
   }
   GDR_DEVICE int value_channels() const { return span_.value_dim - first_column_; }
   GDR_DEVICE bool has_gate() const { return both_have_gate || has_keys_; }
