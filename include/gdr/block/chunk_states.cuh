@@ -24,7 +24,7 @@ template <class Layer, class Policy>
 struct EndwardProducts {
   using Gates = GateProducts<Layer, Policy>;
   static constexpr int token_blocks = ChunkExtents<Layer, Policy>::token_blocks;
-  static_assert(!Gates::by_sums, "gdr: states alone are of 16-bit elements");
+  static_assert(!Gates::by_sums, "gdr: states alone are of bfloat16");
 
   Accumulator after[token_blocks];
   float whole[2];

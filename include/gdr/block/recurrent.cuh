@@ -40,6 +40,7 @@ class BlockRecurrent {
   static_assert(lanes >= 4 && 32 % lanes == 0, "gdr: RecurrentTuning::lanes is 4, 8, 16 or 32");
   static_assert(tuning.tokens_per_tile % tuning.tokens_in_flight == 0,
                 "gdr: tokens_per_tile is a multiple of tokens_in_flight");
+  static_assert(tuning.tokens_per_tile >= 4, "gdr: a tile has 4 tokens or more: turns are an int");
   static_assert(tuning.columns_per_block() % 4 == 0, "gdr: a block has a multiple of 4 columns");
 
   using Stager = TokenStager<Layer, Policy>;
@@ -152,7 +153,7 @@ class BlockRecurrent {
   ///     void put_out(const Target&, const Output&);  // the output function
   ///
   /// Outputs are put out when the walk is further on, or past its end: put_out has of it what does
-  /// not change, and the Target, which is a plain value with a default.
+  /// not change, and the Target, which is a plain value with a default and was asked for in time.
   template <class Spans>
   GDR_DEVICE void run_all(const Spans& spans) {
     if (is_stager()) {
@@ -251,8 +252,10 @@ class BlockRecurrent {
                                                 tiles.spans.scale(), storage_.shares[turn % 2]});
       }
       next = after_next;
-      after_next = {tiles.spans.target(), tiles.first_token, tiles.tokens()};
-      if (brings) stager.stage(storage_.tile[turn % 2]);
+      if (brings) {
+        after_next = {tiles.spans.target(), tiles.first_token, tiles.tokens()};
+        stager.stage(storage_.tile[turn % 2]);
+      }
       begin_turn();  // the last time, the block leaves together: storage is done with
     }
   }
