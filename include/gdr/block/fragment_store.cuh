@@ -74,7 +74,7 @@ GDR_DEVICE void store_output(const FragmentTarget<T>& target, const Output& outp
         const uint4 piece = *reinterpret_cast<const uint4*>(
             &output.staging.at(16 * b, 0, Staging::offset(lane_token, channel)));
         if (16 * b + lane_token < output.tokens && channel < channels) {
-          *reinterpret_cast<uint4*>(to) = piece;
+          __stcs(reinterpret_cast<uint4*>(to), piece);  // leaves the L2 first, as copy_box's do
         }
         to += 16 * target.time_stride;
       }

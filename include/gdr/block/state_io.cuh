@@ -117,20 +117,14 @@ GDR_DEVICE void store_state(Block& block, const StateView& view, int64_t sequenc
   }
 }
 
-/// Writes the state of a block whose for_each_pair calls use(i, j, S_ij, S_i+1,j) to a dense float32
-/// matrix [V, K] aligned to 8 bytes, two elements at a time where K is even.
+/// Writes the state of a block whose for_each_pair calls use(i, j, S_ij, S_i+1,j) to a float32 matrix
+/// [V, row_stride]: aligned to 8 bytes, an even stride of at least K.
 template <class Block>
-GDR_DEVICE void store_dense(Block& block, float* matrix, int key_dim, int value_dim) {
-  const bool in_pairs = key_dim % 2 == 0;
+GDR_DEVICE void store_in_pairs(Block& block, float* matrix, int64_t row_stride, int key_dim,
+                               int value_dim) {
   block.for_each_pair([&](int i, int j, float x, float y) {
     if (i >= key_dim || j >= value_dim) return;
-    float* const at = matrix + j * key_dim + i;
-    if (GDR_LIKELY(in_pairs)) {
-      *reinterpret_cast<float2*>(at) = make_float2(x, y);
-    } else {
-      at[0] = x;
-      if (i + 1 < key_dim) at[1] = y;
-    }
+    *reinterpret_cast<float2*>(matrix + j * row_stride + i) = make_float2(x, y);
   });
 }
 

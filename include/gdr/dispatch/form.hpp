@@ -166,14 +166,16 @@ GDR_HIDDEN inline Cut cut_sequences(const FormProblem& p) {
   return cut;
 }
 
+/// Elements of a row of a state in the workspace: of 16 bytes.
+GDR_HIDDEN inline int64_t state_row(int key_dim) { return (int64_t{key_dim} + 3) / 4 * 4; }
 /// Bytes of some slots' states.
 GDR_HIDDEN inline int64_t states_bytes(const FormProblem& p, int64_t slots) {
-  return limited_product(limited_product(slots, p.heads), int64_t{4} * p.key_dim * p.value_dim);
+  return limited_product(limited_product(slots, p.heads), 4 * state_row(p.key_dim) * p.value_dim);
 }
 /// The workspace of chunked_split: states of parts from zero, states at the starts of pieces, then
-/// products of the parts' gates (8 bytes each), from a multiple of 16 bytes on.
+/// products of the parts' gates (8 bytes each).
 GDR_HIDDEN inline int64_t products_offset(const FormProblem& p, const Cut& cut) {
-  return (states_bytes(p, cut.part_slots) + states_bytes(p, cut.slots) + 15) / 16 * 16;
+  return states_bytes(p, cut.part_slots) + states_bytes(p, cut.slots);
 }
 GDR_HIDDEN inline int64_t split_workspace(const FormProblem& p) {
   if (!has_sizes(p)) return 0;

@@ -214,14 +214,16 @@ struct SplitLaunch {
     if (const Status status = run_states(params, cut.part_slots, facts, stream); !status.ok()) {
       return status;
     }
+    const auto row = static_cast<uint32_t>(state_row(args.shape.key_dim) / walk_channels);
     const PieceWalkParams<Layer> walk{args,
                                       params.heads,
+                                      FastDivisor(row),
                                       pieces,
                                       parts,
                                       static_cast<int>(cut.parts),
-                                      static_cast<const float*>(params.part_states.data),
+                                      params.part_states,
                                       params.part_products,
-                                      static_cast<float*>(starts.data)};
+                                      starts};
     if (const Status status = launch(&piece_walk_kernel<Layer>, heads * piece_walk_blocks<Layer>,
                                      piece_walk_threads, 0, walk, stream);
         !status.ok()) {
@@ -240,8 +242,8 @@ struct SplitLaunch {
   /// Of slots in the workspace.
   GDR_HIDDEN static StateView states(const ForwardArgs<Layer>& args, char* data) {
     StateView view(reinterpret_cast<float*>(data), StateLayout::vk);
-    view.row_stride = args.shape.key_dim;
-    view.head_stride = int64_t{args.shape.key_dim} * args.shape.value_dim;
+    view.row_stride = state_row(args.shape.key_dim);
+    view.head_stride = view.row_stride * args.shape.value_dim;
     view.sequence_stride = args.shape.heads * view.head_stride;
     return view;
   }

@@ -39,6 +39,16 @@ struct ChunkedParams {
   FastDivisor parts{};                     // of a piece
 };
 
+/// Whether a part is one of its sequence's last piece.
+template <class Layer>
+GDR_DEVICE bool is_of_last_piece(const ChunkedParams<Layer>& params, const Piece& part) {
+  const auto number = static_cast<uint32_t>(part.number);
+  const uint32_t parts_before =
+      number - params.parts.remainder(number, params.parts.quotient(number));
+  const int64_t length = sequence_bounds(params.args, part.sequence).length;
+  return (parts_before + int64_t{params.parts.divisor()}) * params.layout.tokens >= length;
+}
+
 /// Grid: slots (sequences, where all are served whole) * Hv * column blocks, all in x.
 template <class Layer, class Policy>
 GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
@@ -70,7 +80,8 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
   } else {
     const Piece piece = piece_at(args, params.layout, slot);
     if (!piece.exists) return;
-    if (params.pass == ChunkedPass::states && piece.is_last) return;  // no piece starts from it
+    // No piece starts from its state.
+    if (params.pass == ChunkedPass::states && is_of_last_piece(params, piece)) return;
     sequence = piece.sequence;
     bounds = sequence_bounds(args, sequence);
     bounds.first_token += piece.first;

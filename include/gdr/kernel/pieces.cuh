@@ -11,16 +11,6 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// Whether a part is one of its sequence's last piece.
-template <class Layer>
-GDR_DEVICE bool is_of_last_piece(const ChunkedParams<Layer>& params, const Piece& part) {
-  const auto number = static_cast<uint32_t>(part.number);
-  const uint32_t parts_before =
-      number - params.parts.remainder(number, params.parts.quotient(number));
-  const int64_t length = sequence_bounds(params.args, part.sequence).length;
-  return (parts_before + int64_t{params.parts.divisor()}) * params.layout.tokens >= length;
-}
-
 /// ChunkedPass::states by blocks for that alone.
 ///
 /// Grid: slots of parts * Hv * column blocks, all in x.
@@ -64,29 +54,53 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(),
     block.walk(span, [&](int channel, const ScaledProduct& product) {
       if (channel < Layer::gate_channels) products[channel] = product;
     });
-    store_dense(
-        block,
-        static_cast<float*>(params.part_states.data) + number * span.key_dim * span.value_dim,
-        span.key_dim, span.value_dim);
+    const StateView& states = params.part_states;
+    store_in_pairs(block,
+                   static_cast<float*>(states.data) + slot * states.sequence_stride +
+                       problem.head * states.head_stride,
+                   states.row_stride, span.key_dim, span.value_dim);
   }
 }
 
-inline constexpr int piece_walk_threads = 256;
+inline constexpr int piece_walk_threads = 128;
+/// A thread of the walk has so many key channels of a value channel: rows of the workspace's states
+/// are a multiple.
+inline constexpr int walk_channels = 4;
 /// Blocks of the walk for each sequence and head, for the extents of the layer's type.
 template <class Layer>
-inline constexpr unsigned piece_walk_blocks =
-    (Layer::key_dim * Layer::value_dim + piece_walk_threads - 1) / piece_walk_threads;
+inline constexpr unsigned piece_walk_blocks = ((Layer::key_dim + walk_channels - 1) /
+                                                   walk_channels * Layer::value_dim +
+                                               piece_walk_threads - 1) /
+                                              piece_walk_threads;
 
 template <class Layer>
 struct PieceWalkParams {
   ForwardArgs<Layer> args;  // resolved
   FastDivisor heads;        // by args.shape.heads
+  FastDivisor row;          // by the threads of a row of a state
   PieceLayout pieces{};
   PieceLayout parts{};
   int parts_of_piece = 1;
-  const float* part_states = nullptr;  // as in ChunkedParams, and dense
+  StateView part_states{};  // as in ChunkedParams
   const ScaledProduct* part_products = nullptr;
-  float* starts = nullptr;  // [slots of pieces, Hv, V, K]
+  StateView starts{};  // [slots of pieces, Hv, V, K], as the parts'
+};
+
+/// What some parts do to the elements of each thread, in shared memory: asked for together, and gone
+/// through by a loop. Unrolled, with registers in place of that, the walk took longer: instructions
+/// that run once wait for their fetch.
+template <class Layer>
+struct WalkStorage {
+  static constexpr GateAxis axis = Layer::Gate::axis;
+  static constexpr int products = axis == GateAxis::none  ? 0
+                                  : axis == GateAxis::key ? walk_channels
+                                                          : 1;
+  struct Part {
+    float4 from_zero[piece_walk_threads];
+    ScaledProduct gates[products > 0 ? products : 1][piece_walk_threads];
+  };
+  static constexpr int parts = static_cast<int>(48 * 1024 / sizeof(Part));
+  Part part[parts];
 };
 
 /// Walks over the parts of each sequence's pieces in order: S at the start of a part is the product
@@ -94,9 +108,9 @@ struct PieceWalkParams {
 /// states at the starts of pieces. Reads the caller's initial state; nothing else does, so that the
 /// final state may be written over it afterwards.
 ///
-/// A thread has one element of the state. Grid: N * Hv * piece_walk_blocks, all in x.
+/// Grid: N * Hv * piece_walk_blocks, all in x.
 template <class Layer>
-GDR_HIDDEN __global__ void __launch_bounds__(piece_walk_threads, 1024 / piece_walk_threads)
+GDR_HIDDEN __global__ void __launch_bounds__(piece_walk_threads)
     piece_walk_kernel(const __grid_constant__ PieceWalkParams<Layer> params) {
   constexpr int channels = Layer::gate_channels;
   constexpr unsigned blocks = piece_walk_blocks<Layer>;
@@ -104,58 +118,82 @@ GDR_HIDDEN __global__ void __launch_bounds__(piece_walk_threads, 1024 / piece_wa
   const unsigned sequence_and_head = blockIdx.x / blocks;
   const unsigned sequence = params.heads.quotient(sequence_and_head);
   const auto head = static_cast<int>(params.heads.remainder(sequence_and_head, sequence));
-  const int key_dim = args.shape.key_dim;
-  const int element = static_cast<int>(blockIdx.x % blocks * piece_walk_threads + threadIdx.x);
-  const int j = element / key_dim, i = element % key_dim;
+  const unsigned thread = blockIdx.x % blocks * piece_walk_threads + threadIdx.x;
+  const unsigned row = params.row.quotient(thread);
+  const auto j = static_cast<int>(row);
+  const int i = walk_channels * static_cast<int>(params.row.remainder(thread, row));
   if (j >= args.shape.value_dim) return;
 
-  float s = 0.0f;
+  float s[walk_channels] = {};
   if (args.initial_state.data != nullptr) {
-    detail::with_matrix(args.initial_state, sequence, head,
-                        [&](const auto& state) { s = to_float(state.at(i, j)); });
+    detail::with_matrix(args.initial_state, sequence, head, [&](const auto& state) {
+#pragma unroll
+      for (int n = 0; n < walk_channels; ++n) {
+        if (i + n < args.shape.key_dim) s[n] = to_float(state.at(i + n, j));
+      }
+    });
   }
   const int64_t length = sequence_bounds(args, sequence).length;
   const int64_t pieces =
       length <= 0 ? 1 : (length + params.pieces.tokens - 1) / params.pieces.tokens;
   // Not over the last piece's parts.
   const int steps = (static_cast<int>(pieces) - 1) * params.parts_of_piece;
-  const int64_t size = int64_t{key_dim} * args.shape.value_dim;
-  const int64_t state_step = args.shape.heads * size, product_step = args.shape.heads * channels;
-  const int64_t first = first_slot(args, params.parts, sequence) * args.shape.heads + head;
-  const float* state = params.part_states + first * size + element;
-  const ScaledProduct* product = params.part_products + first * channels;
+  const int64_t state_step = params.part_states.sequence_stride;
+  const int64_t product_step = args.shape.heads * channels;
+  const int64_t first = first_slot(args, params.parts, sequence);
+  const int64_t place =
+      head * params.part_states.head_stride + j * params.part_states.row_stride + i;
+  const float* state =
+      static_cast<const float*>(params.part_states.data) + first * state_step + place;
+  const ScaledProduct* product = params.part_products + first * product_step + head * channels;
   if constexpr (Layer::Gate::axis == GateAxis::value) product += j;
   if constexpr (Layer::Gate::axis == GateAxis::key) product += i;
-  float* start = params.starts + element +
-                 (first_slot(args, params.pieces, sequence) * args.shape.heads + head) * size;
+  float* start = static_cast<float*>(params.starts.data) +
+                 first_slot(args, params.pieces, sequence) * state_step + place;
 
-  constexpr int batch = 14;  // parts that are asked for together
-  int part = 0;              // of its piece
-  for (int p = 0; p <= steps; p += batch) {
-    float from_zero[batch];
-    ScaledProduct gates[batch];
-#pragma unroll
-    for (int b = 0; b < batch; ++b) {
-      if (p + b < steps) {
-        from_zero[b] = *state;
-        if constexpr (channels > 0) gates[b] = *product;
-      }
-      state += state_step;
-      product += product_step;
+  using Storage = WalkStorage<Layer>;
+  __shared__ __align__(16) unsigned char shared_memory[sizeof(Storage)];
+  auto& storage = *reinterpret_cast<Storage*>(shared_memory);
+  const auto put_start = [&] {
+    *reinterpret_cast<float4*>(start) = make_float4(s[0], s[1], s[2], s[3]);
+    start += state_step;
+  };
+  int part_of_piece = 0;
+  for (int done = 0; done < steps; done += Storage::parts) {
+    const int count = min(Storage::parts, steps - done);
+#pragma unroll 4
+    for (int p = 0; p < count; ++p) {
+      copy_async_16(shared_address(&storage.part[p].from_zero[threadIdx.x]),
+                    state + p * state_step);
     }
+    commit_copies();
+#pragma unroll 4
+    for (int p = 0; p < count; ++p) {
 #pragma unroll
-    for (int b = 0; b < batch; ++b) {
-      if (p + b > steps) break;
-      if (part == 0) {
-        *start = s;
-        start += state_step;
+      for (int n = 0; n < Storage::products; ++n) {
+        const int channel = n == 0 || i + n < channels ? n : 0;
+        storage.part[p].gates[n][threadIdx.x] = product[p * product_step + channel];
       }
-      if (p + b == steps) break;
-      part = part + 1 < params.parts_of_piece ? part + 1 : 0;
-      if constexpr (channels > 0) s = gates[b].apply(s);
-      s += from_zero[b];
     }
+    wait_for_copies<0>();
+#pragma unroll 1
+    for (int p = 0; p < count; ++p) {
+      if (part_of_piece == 0) put_start();
+      part_of_piece = part_of_piece + 1 < params.parts_of_piece ? part_of_piece + 1 : 0;
+      const auto& part = storage.part[p];
+      const float4 x = part.from_zero[threadIdx.x];
+      const float from_zero[walk_channels] = {x.x, x.y, x.z, x.w};
+      if constexpr (Storage::products == 1) part.gates[0][threadIdx.x].apply(s);
+#pragma unroll
+      for (int n = 0; n < walk_channels; ++n) {
+        if constexpr (Storage::products > 1) s[n] = part.gates[n][threadIdx.x].apply(s[n]);
+        s[n] += from_zero[n];
+      }
+    }
+    state += Storage::parts * state_step;
+    product += Storage::parts * product_step;
   }
+  put_start();
 }
 
 GDR_NAMESPACE_END

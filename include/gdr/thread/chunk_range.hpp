@@ -108,17 +108,25 @@ struct ScaledProduct {
   }
   /// x times the product.
   GDR_HOST_DEVICE float apply(float x) const {
-    x *= mantissa;
+    float one[1] = {x};
+    apply(one);
+    return one[0];
+  }
+  template <int N>
+  GDR_HOST_DEVICE void apply(float (&x)[N]) const {
+    GDR_UNROLL
+    for (float& y : x) y *= mantissa;
     // In steps by normal numbers: three lead from a float's least to its largest.
     int rest = exponent;
     GDR_UNROLL
     for (int i = 0; i < 3; ++i) {
       const int step = rest < -126 ? -126 : rest > 127 ? 127 : rest;
-      x *= power_of_2(step);
+      const float power = power_of_2(step);
+      GDR_UNROLL
+      for (float& y : x) y *= power;
       rest -= step;
       if (rest == 0) break;
     }
-    return x;
   }
 
  private:
