@@ -84,6 +84,8 @@ class ChunkPreparer {
         publish_to_async_proxy();
       }
     }
+    // Before the turn's barrier: float32 647 to 630 us, key gate 870 to 847; bfloat16 233 to 235.
+    if constexpr (Extents::splits_keys) Work::meet();
   }
 
  private:
