@@ -22,20 +22,24 @@ constexpr Algorithm by_length = Algorithm::by_length;
 
 class ByLength : public DeviceTest {};
 
-/// One result of several sequences by cu_seqlens is, sequence for sequence, that of the form of its
-/// length.
-template <class L>
-void check_forms(const std::vector<std::int64_t>& lengths, std::int64_t long_sequence) {
+std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& lengths) {
   std::vector<std::int64_t> offsets = {0};
   for (const std::int64_t length : lengths) offsets.push_back(offsets.back() + length);
-  const Problem<L> problem = make_problem<L>(length_cases::packed_spec(by_length, offsets));
-  const Result result = run_and_check(problem);
+  return offsets;
+}
+
+/// The result of several sequences by cu_seqlens is, sequence for sequence, that of the form of its
+/// length.
+template <class L>
+void expect_forms(const Problem<L>& problem, const Result& result,
+                  const std::vector<std::int64_t>& lengths, std::int64_t long_sequence) {
   const auto in_form = [&](Algorithm form) {
     Problem<L> same = problem;
     same.spec.algorithm = form;
     return run_on_device(same);
   };
   const Result recurrent = in_form(Algorithm::recurrent), chunked = in_form(Algorithm::chunked);
+  const std::vector<std::int64_t> offsets = offsets_of(lengths);
   for (std::size_t n = 0; n < lengths.size(); ++n) {
     const bool is_long = lengths[n] >= long_sequence;
     const auto part = [&](const Result& whole) {
@@ -46,9 +50,14 @@ void check_forms(const std::vector<std::int64_t>& lengths, std::int64_t long_seq
                      "sequence " + std::to_string(n) + " of " + std::to_string(lengths[n]));
   }
 }
+template <class L>
+void check_forms(const std::vector<std::int64_t>& lengths, std::int64_t long_sequence) {
+  const Problem<L> problem =
+      make_problem<L>(length_cases::packed_spec(by_length, offsets_of(lengths)));
+  expect_forms(problem, run_and_check(problem), lengths, long_sequence);
+}
 
 TEST_F(ByLength, EachSequenceHasTheFormOfItsLength) {
-  // Slots are sequences, and, where these are many for their tokens, multiples of a length.
   const std::vector<std::int64_t> few = {200, 31, 32, 0, 33, 63, 64, 65, 130, 1};
   std::vector<std::int64_t> many(60, 1);
   many[0] = 70;
@@ -57,11 +66,43 @@ TEST_F(ByLength, EachSequenceHasTheFormOfItsLength) {
   many[9] = 63;
   many[30] = 32;
   many[59] = 129;
-  std::vector<std::int64_t> none(100, 2);
-  for (const auto& lengths : {few, many, none}) {
+  std::vector<std::int64_t> far(300, 1);  // beyond what a warp looks at together
+  far[127] = 64;
+  far[128] = 65;
+  far[299] = 130;
+  const std::vector<std::int64_t> none(100, 2);
+  for (const auto& lengths : {few, many, far, none}) {
     check_forms<Narrow>(lengths, 32);
     check_forms<Wide>(lengths, 64);
   }
+}
+
+TEST_F(ByLength, AnyOrder) {
+  std::vector<std::int64_t> lengths = {0, 0, 1, 1, 5, 31, 63, 64, 100, 128, 300, 700};
+  Random random(11);
+  for (int order = 0; order < 3; ++order) {
+    check_forms<Narrow>(lengths, 32);
+    check_forms<Wide>(lengths, 64);
+    for (std::size_t n = lengths.size() - 1; n > 0; --n) {
+      std::swap(lengths[n],
+                lengths[static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(n)))]);
+    }
+  }
+}
+
+// Of so many heads that the grid has a few blocks for each: a block goes from one long sequence to
+// another, over whatever lies between.
+TEST_F(ByLength, ABlockTakesSeveralSequences) {
+  for_each_layer(Every{}, [&](auto layer) {
+    using L = typename decltype(layer)::type;
+    const std::vector<std::int64_t> lengths = {1,  64, 0,  64,  65, 31, 130, 1,  64, 0, 0,
+                                               63, 64, 96, 128, 2,  64, 70,  64, 64, 5, 0};
+    Spec spec = length_cases::packed_spec(by_length, offsets_of(lengths));
+    spec.shape.heads = 176;
+    spec.in_place = true;
+    const Problem<L> problem = make_problem<L>(spec);
+    expect_forms(problem, run_on_device(problem), lengths, std::is_same_v<L, Narrow> ? 32 : 64);
+  });
 }
 
 // cu_seqlens may begin after the first tokens, and end before the last.

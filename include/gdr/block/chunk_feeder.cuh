@@ -168,7 +168,7 @@ class ChunkFeeder {
   GDR_DEVICE void copy_tile(Tile& tile, const Rows<const T>& rows, int channel, int channels,
                             int n) const {
     const T* const first = rows.data + int64_t{n} * tokens * rows.time_stride + channel;
-    const int lane = elects ? opaque(lane_) : lane_;  // as in ChunkWork::begin
+    const int lane = opaque(lane_);  // as in ChunkWork::begin
     ChunkLoader<T, Tile>::load(tile, {first, rows.time_stride}, valid_tokens(n), channels, lane);
   }
 

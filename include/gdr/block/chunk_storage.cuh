@@ -313,11 +313,20 @@ struct ChunkTiles {
   }
 };
 
+/// Where among the sequences the span lies that a block of a kernel is at, if there is one.
+struct ChunkPlace {
+  SequenceBounds bounds;
+  uint32_t sequence;
+  bool exists;
+  bool writes_final;  // its last token is the sequence's, whose final state is asked for
+};
+
 /// Of a block with outputs.
 template <class Extents>
 struct OutputsStorage : ChunkTiles<Extents>, ChunkOutputs<Extents> {
   ChunkScratch<Extents> scratch;
   uint64_t arrivals[8];  // barriers of the copy engine, by stage: of q and k, of v and gate
+  ChunkPlace place;
   float inverse_norm_q[Extents::tokens];
   float inverse_norm_k[Extents::tokens];
 };

@@ -54,8 +54,9 @@ class BlockChunked {
   GDR_DEVICE BlockChunked(TempStorage& storage, int first_column, bool split_state_operand = false)
       : storage_(storage),
         first_column_(first_column),
-        warp_(static_cast<int>(threadIdx.x) / 32),
-        lane_(static_cast<int>(threadIdx.x) % 32),
+        thread_(thread_index_x()),
+        warp_(thread_ / 32),
+        lane_(thread_ % 32),
         state_(storage, warp_, lane_, split_state_operand) {}
 
   /// S <- 0.
@@ -85,11 +86,11 @@ class BlockChunked {
   }
 
   /// The parts of run, for a kernel that branches once: what this thread's warp does in it.
-  GDR_DEVICE ChunkRole role() const {
-    return warp_ < Extents::tuning.state_warps ? ChunkRole::state
-           : warp_ < Extents::tuning.state_warps + Extents::tuning.prepare_warps
-               ? ChunkRole::prepare
-               : ChunkRole::load;
+  GDR_DEVICE static ChunkRole role() {
+    const int thread = thread_index_x();
+    return thread < state_threads                              ? ChunkRole::state
+           : thread < state_threads + Extents::prepare_threads ? ChunkRole::prepare
+                                                               : ChunkRole::load;
   }
 
   /// The product of all gates of the span that was run last, for each value channel (value gate),
@@ -123,7 +124,8 @@ class BlockChunked {
     feeder.begin();
     if (has_head_gates) head_gates.ask(0);
 #pragma unroll 1
-    for (int n = 0; n < chunks + 2; ++n) {  // in turn n - 2
+    for (int i = 0; i < chunks + 2; ++i) {
+      const int n = uniform(i);  // in turn n - 2
       feeder.ask(n);  // first: with three stages of q and k there is a turn's time for them
       if constexpr (Extents::load_warps_make_scores) make_scores(span, scores, n - 2, chunks);
       if constexpr (axis == GateAxis::head) {
@@ -148,8 +150,7 @@ class BlockChunked {
   GDR_DEVICE void prepare(const Span<Layer>& span) {
     const int chunks = tile_count<tokens>(span);
     if (chunks == 0) return;
-    ChunkPreparer<Layer, Policy> preparer(storage_, span, first_column_,
-                                          static_cast<int>(threadIdx.x) - state_threads);
+    ChunkPreparer<Layer, Policy> preparer(storage_, span, first_column_, thread_ - state_threads);
     begin_turns();
     for (int turn = -1; turn < chunks; ++turn) {
       if (turn + 1 < chunks) preparer.prepare(turn + 1);
@@ -216,6 +217,7 @@ class BlockChunked {
   }
   TempStorage& storage_;
   int first_column_;
+  int thread_;
   int warp_;
   int lane_;
   ChunkState<Layer, Policy> state_;

@@ -3,42 +3,72 @@
 #pragma once
 
 /// \file
-/// The long ones among the sequences of cu_seqlens, whose lengths the host does not know: slots of
-/// a grid, of which each long sequence has one.
+/// The long ones among the sequences of cu_seqlens, whose lengths the host does not know. They are
+/// dealt out in turn to the slots of a grid, so that each slot has as many whatever lies between.
 
 #include <gdr/block/span.cuh>
+#include <gdr/thread/lanes.cuh>
 
 GDR_NAMESPACE_BEGIN
 
-/// Either a slot is a sequence; or, where sequences are many for their tokens, a multiple of `least`
-/// among the tokens, which has the sequence whose first such token it is.
 struct LongSequences {
-  int64_t least = 0;  // tokens of a long sequence
-  int64_t slots = 0;
-  bool by_token = false;
-
-  /// Among so many sequences with so many tokens together.
-  static LongSequences among(int64_t sequences, int64_t tokens, int64_t least) {
-    const int64_t multiples = (tokens + least - 1) / least;
-    const bool by_token = multiples < sequences;
-    return {least, by_token ? multiples : sequences, by_token};
-  }
+  int64_t least = 0;   // tokens of a long sequence
+  uint32_t slots = 0;  // among which they are dealt out
 };
 
 inline constexpr unsigned no_sequence = 0xffffffffu;
 
-/// The sequence of a slot, or none.
-template <class Layer>
-GDR_DEVICE unsigned sequence_of_slot(const ForwardArgs<Layer>& args, const LongSequences& sequences,
-                                     unsigned slot) {
-  unsigned n = slot;
-  if (sequences.by_token) {
-    const int64_t token = slot * sequences.least;
-    n = last_sequence(args, [&](unsigned i) { return args.cu_seqlens[i] <= token; });
-    const int64_t before = token - args.cu_seqlens[n];
-    if (before < 0 || before >= sequences.least) return no_sequence;
+namespace detail {
+
+/// Whether sequences first, first + stride, ... are long, all looked at together.
+template <class Layer, int Count>
+GDR_DEVICE void look_at_sequences(const ForwardArgs<Layer>& args, int64_t least, unsigned first,
+                                  unsigned stride, bool (&is_long)[Count]) {
+  const SequenceOffsets& offsets = args.cu_seqlens;
+#pragma unroll
+  for (int i = 0; i < Count; ++i) {
+    const unsigned n = first + stride * i;
+    is_long[i] = n < offsets.sequences && offsets[n + 1] - offsets[n] >= least;
   }
-  return sequence_bounds(args, n).length >= sequences.least ? n : no_sequence;
+}
+
+}  // namespace detail
+
+/// How many there are, by all threads of a block.
+template <int Threads, class Layer>
+GDR_DEVICE unsigned count_long_sequences(const ForwardArgs<Layer>& args, int64_t least) {
+  unsigned count = 0;
+#pragma unroll 1
+  for (unsigned first = 0; first < args.cu_seqlens.sequences; first += 4 * Threads) {
+    bool is_long[4];
+    detail::look_at_sequences(args, least, first + threadIdx.x, Threads, is_long);
+#pragma unroll
+    for (const bool x : is_long) count += __syncthreads_count(x);
+  }
+  return count;
+}
+
+/// From sequence `first` on, the long one after `others` that are long, too; or none. By a warp.
+template <class Layer>
+GDR_DEVICE unsigned find_long_sequence(const ForwardArgs<Layer>& args, int64_t least,
+                                       unsigned first, unsigned others) {
+  const unsigned lane = threadIdx.x % 32;
+#pragma unroll 1
+  for (; first < args.cu_seqlens.sequences; first += 4 * 32) {
+    bool is_long[4];
+    detail::look_at_sequences(args, least, first + lane, 32, is_long);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const unsigned lanes = __ballot_sync(full_warp, is_long[i]);
+      const unsigned count = __popc(lanes);
+      if (others < count) {
+        const bool is_it = is_long[i] && __popc(lanes & ((1u << lane) - 1)) == others;
+        return first + 32 * i + __ffs(__ballot_sync(full_warp, is_it)) - 1;
+      }
+      others -= count;
+    }
+  }
+  return no_sequence;
 }
 
 GDR_NAMESPACE_END

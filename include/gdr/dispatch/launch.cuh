@@ -130,7 +130,7 @@ struct RecurrentLaunch {
     // one sequence are not among a block's, as it may be the long one.
     int64_t stride = places(args);
     if (below != any_length || has_short_sequences(args, 32)) {
-      constexpr int64_t blocks_of_slot = 8;  // one after another, as their work differs
+      constexpr int64_t blocks_of_slot = 2;  // more even out their work, and take 0.8 us each to start
       const int64_t slots = int64_t{facts.multiprocessors} * Policy::recurrent.blocks_per_sm;
       const int64_t wanted = std::max(blocks_of_slot * slots / tiles, args.shape.heads);
       stride = std::min(stride, wanted);
@@ -271,21 +271,28 @@ struct SplitLaunch {
 /// by the chunked one. Neither launch knows the lengths: each leaves the other's sequences.
 template <class Layer, class Short, class Long>
 struct ByLengthLaunch {
-  GDR_HIDDEN static LongSequences long_sequences(const ForwardArgs<Layer>& args) {
+  /// About 8 blocks for each multiprocessor, one after another, as their work differs; never more
+  /// than there can be long sequences for.
+  GDR_HIDDEN static LongSequences long_sequences(const ForwardArgs<Layer>& args,
+                                                 const DeviceFacts& facts) {
     const FormProblem problem = form_problem(args);
-    return LongSequences::among(problem.sequences, problem.tokens, long_sequence(problem));
+    const int64_t least = long_sequence(problem);
+    const int64_t most = std::min(problem.sequences, problem.tokens / least);
+    const int64_t blocks_of_slot = std::max(args.shape.heads * Long::tiles, int64_t{1});
+    const int64_t wanted = std::max(8 * facts.multiprocessors / blocks_of_slot, int64_t{1});
+    return {least, static_cast<uint32_t>(std::min(most, wanted))};
   }
   GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args, const LongSequences& sequences) {
     return limited_product(sequences.slots, args.shape.heads * Long::tiles);
   }
   GDR_HIDDEN static Status check(const ForwardArgs<Layer>& args, const DeviceFacts& facts) {
     if (const Status status = Short::check(args, facts); !status.ok()) return status;
-    return check_grid(args.shape, sequence_count(args), blocks(args, long_sequences(args)),
+    return check_grid(args.shape, sequence_count(args), blocks(args, long_sequences(args, facts)),
                       Long::shared_bytes, facts);
   }
   GDR_HIDDEN static Status run(const ForwardArgs<Layer>& args, const DeviceFacts& facts,
                                cudaStream_t stream) {
-    const LongSequences sequences = long_sequences(args);
+    const LongSequences sequences = long_sequences(args, facts);
     const Status status = Short::run(args, facts, stream, sequences.least);
     if (!status.ok() || blocks(args, sequences) == 0) return status;
     ChunkedParams<Layer> params = Long::params_of(args, facts);

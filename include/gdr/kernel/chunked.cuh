@@ -49,13 +49,128 @@ GDR_DEVICE bool is_of_last_piece(const ChunkedParams<Layer>& params, const Piece
   return (parts_before + int64_t{params.parts.divisor()}) * params.layout.tokens >= length;
 }
 
+/// The block's walk over its spans, and what the threads of a role need of the one it is at. But for
+/// the pass by_length there is one: the sequence, part or piece of the block's slot.
+///
+/// One warp finds a span and leaves its place in shared memory, from where each role reads it anew.
+/// In registers from before the roles part, it would be spilled by those that have few, for all.
+template <class Layer, class Policy>
+class ChunkedSpans {
+  using Block = BlockChunked<Layer, Policy>;
+
+ public:
+  GDR_DEVICE ChunkedSpans(const ChunkedParams<Layer>& params, ChunkPlace& place)
+      : params_(params), shared_place_(place) {}
+
+  /// Goes to the first span, all threads of the block together. False: there is none.
+  GDR_DEVICE bool begin() {
+    unsigned others = 0;
+    if (!GDR_LIKELY(params_.pass != ChunkedPass::by_length)) {
+      // Slots without one are the grid's first: last, they would wait for the multiprocessors that
+      // the others hold.
+      const LongSequences& all = params_.long_sequences;
+      const unsigned count = count_long_sequences<Block::threads>(params_.args, all.least);
+      const unsigned idle = count < all.slots ? all.slots - count : 0;
+      if (problem().sequence < idle) return false;
+      others = problem().sequence - idle;
+    }
+    if (thread_index_x() < 32) publish(first_place(others));
+    __syncthreads();
+    return shared_place_.exists;
+  }
+  /// The loading warps, at the end of a span: the last one finds the next.
+  GDR_DEVICE void find_next() {
+    if (GDR_LIKELY(params_.pass != ChunkedPass::by_length)) return;
+    if (thread_index_x() < Block::threads - 32) return;
+    const LongSequences& all = params_.long_sequences;
+    publish(place_of_long(place_.sequence + 1, all.slots - 1));
+  }
+  /// Goes to the next span, all threads of the block from where they are. False: there is none.
+  GDR_DEVICE bool next() {
+    if (GDR_LIKELY(params_.pass != ChunkedPass::by_length)) return false;
+    sync_threads<barrier_turn, Block::threads>();
+    return shared_place_.exists;
+  }
+
+  GDR_DEVICE BlockProblem problem() const {
+    return block_problem<Layer::value_dim, Block::columns>(params_.heads);
+  }
+  /// The block as the threads of a role see it, and the span it is at.
+  GDR_DEVICE Block block(typename Block::TempStorage& storage) const {
+    return Block(storage, problem().first_column, params_.args.split_state_operand);
+  }
+  GDR_DEVICE Span<Layer> span() {
+    place_ = shared_place_;
+    Span<Layer> span = span_of(params_.args, place_.bounds, problem().head);
+    span.only_state = params_.pass == ChunkedPass::states || params_.args.o.data == nullptr;
+    return span;
+  }
+  /// The same as the copy engine finds it.
+  GDR_DEVICE ChunkSource source() const {
+    // What was built for an older architecture may run on a device that has the engine.
+    if (!has_copy_engine || !params_.maps.are_valid) return {};
+    const SequenceBounds& bounds = place_.bounds;
+    return {&params_.maps, static_cast<int>(bounds.batch), static_cast<int>(bounds.first_token),
+            key_head_of(params_.args.shape, problem().head)};
+  }
+  GDR_DEVICE FragmentTarget<typename Layer::Element> target() const {
+    const BlockProblem at = problem();
+    const auto rows = rows_of(params_.args.o, place_.bounds, at.head);
+    return {rows.data + at.first_column, rows.time_stride,
+            params_.args.shape.value_dim - at.first_column};
+  }
+  /// The state before the span's first token, and after its last one.
+  GDR_DEVICE void load_start(Block& block, const Span<Layer>& span) const {
+    const bool of_piece = params_.pass == ChunkedPass::pieces;
+    load_state(block, params_.starts, of_piece ? problem().sequence : place_.sequence, span);
+  }
+  GDR_DEVICE void store_end(Block& block, const Span<Layer>& span) const {
+    if (place_.writes_final) store_state(block, params_.args.final_state, place_.sequence, span);
+    if (params_.pass == ChunkedPass::states) {
+      store_state(block, params_.part_states, problem().sequence, span);
+    }
+  }
+
+ private:
+  GDR_DEVICE void publish(const ChunkPlace& place) const {
+    if (thread_index_x() % 32 == 0) shared_place_ = place;
+  }
+  GDR_DEVICE ChunkPlace place_of(unsigned sequence) const {
+    return {sequence_bounds(params_.args, sequence), sequence, true,
+            params_.args.final_state.data != nullptr};
+  }
+  GDR_DEVICE ChunkPlace place_of_long(unsigned first, unsigned others) const {
+    const int64_t least = params_.long_sequences.least;
+    const unsigned sequence = find_long_sequence(params_.args, least, first, others);
+    return sequence == no_sequence ? ChunkPlace{} : place_of(sequence);
+  }
+  /// `others`: the long sequences before the block's first.
+  GDR_DEVICE ChunkPlace first_place(unsigned others) const {
+    const unsigned slot = problem().sequence;
+    if (GDR_LIKELY(params_.pass == ChunkedPass::whole)) return place_of(slot);
+    if (params_.pass == ChunkedPass::by_length) return place_of_long(0, others);
+    const Piece piece = piece_at(params_.args, params_.layout, slot);
+    const bool is_part = params_.pass == ChunkedPass::states;
+    if (!piece.exists) return {};
+    if (is_part && is_of_last_piece(params_, piece)) return {};  // no piece starts from its state
+    ChunkPlace place = place_of(piece.sequence);
+    place.bounds.first_token += piece.first;
+    place.bounds.length = piece.length;
+    place.writes_final = place.writes_final && !is_part && piece.is_last;
+    return place;
+  }
+
+  const ChunkedParams<Layer>& params_;
+  ChunkPlace& shared_place_;
+  ChunkPlace place_{};
+};
+
 /// Grid: slots (sequences, where all are served whole) * Hv * column blocks, all in x.
 template <class Layer, class Policy>
 GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
     chunked_kernel(const __grid_constant__ ChunkedParams<Layer> params) {
   using Block = BlockChunked<Layer, Policy>;
   using Extents = typename Block::Extents;
-  const ForwardArgs<Layer>& args = params.args;
   static_assert(!moves_registers<Policy> || Extents::registers_fit,
                 "gdr: ChunkedTuning::prepare_warps leaves the state's warps no registers");
   static_assert(sizeof(typename Block::TempStorage) <=
@@ -65,65 +180,41 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
   extern __shared__ __align__(1024) unsigned char shared_memory[];
   auto& storage = *reinterpret_cast<typename Block::TempStorage*>(shared_memory);
 
-  const BlockProblem problem = block_problem<Layer::value_dim, Block::columns>(params.heads);
-  if (problem.first_column >= args.shape.value_dim) return;
-  const unsigned slot = problem.sequence;
-  unsigned sequence = slot;
-  SequenceBounds bounds;
-  bool writes_final = args.final_state.data != nullptr;
-  if (GDR_LIKELY(params.pass == ChunkedPass::whole)) {
-    bounds = sequence_bounds(args, sequence);
-  } else if (params.pass == ChunkedPass::by_length) {
-    sequence = sequence_of_slot(args, params.long_sequences, slot);
-    if (sequence == no_sequence) return;
-    bounds = sequence_bounds(args, sequence);
-  } else {
-    const Piece piece = piece_at(args, params.layout, slot);
-    if (!piece.exists) return;
-    // No piece starts from its state.
-    if (params.pass == ChunkedPass::states && is_of_last_piece(params, piece)) return;
-    sequence = piece.sequence;
-    bounds = sequence_bounds(args, sequence);
-    bounds.first_token += piece.first;
-    bounds.length = piece.length;
-    writes_final = writes_final && params.pass == ChunkedPass::pieces && piece.is_last;
-  }
-  Span<Layer> span = span_of(args, bounds, problem.head);
-  span.only_state = params.pass == ChunkedPass::states || args.o.data == nullptr;
-  Block block(storage, problem.first_column, args.split_state_operand);
-
-  if (block.role() == ChunkRole::load) {
+  ChunkedSpans<Layer, Policy> spans(params, storage.place);
+  if (spans.problem().first_column >= params.args.shape.value_dim || !spans.begin()) return;
+  if (Block::role() == ChunkRole::load) {
     if constexpr (moves_registers<Policy>)
       move_registers<Extents::start_registers, Extents::load_registers>();
-    ChunkSource source;
-    // What was built for an older architecture may run on a device that has the engine.
-    if (has_copy_engine && params.maps.are_valid) {
-      source = {&params.maps, static_cast<int>(bounds.batch), static_cast<int>(bounds.first_token),
-                key_head_of(args.shape, problem.head)};
-    }
-    block.load(span, source);
-  } else if (block.role() == ChunkRole::prepare) {
+    do {
+      const Span<Layer> span = spans.span();
+      spans.block(storage).load(span, spans.source());
+      spans.find_next();
+    } while (spans.next());
+  } else if (Block::role() == ChunkRole::prepare) {
     if constexpr (moves_registers<Policy>)
       move_registers<Extents::start_registers, Extents::prepare_registers>();
-    block.prepare(span);
+    do {
+      spans.block(storage).prepare(spans.span());
+    } while (spans.next());
   } else {
     if constexpr (moves_registers<Policy>)
       move_registers<Extents::start_registers, Extents::state_registers>();
-    load_state(block, params.starts, params.pass == ChunkedPass::pieces ? slot : sequence, span);
-    const auto rows = rows_of(args.o, bounds, problem.head);
-    const FragmentTarget<typename Layer::Element> o(
-        rows.data + problem.first_column, rows.time_stride, span.value_dim - problem.first_column);
-    block.walk(span, [&](const auto& output) { store_output(o, output); });
-    if (writes_final) store_state(block, args.final_state, sequence, span);
-    if (params.pass == ChunkedPass::states) {
-      store_state(block, params.part_states, slot, span);
-    }
+    do {
+      const Span<Layer> span = spans.span();
+      Block block = spans.block(storage);
+      spans.load_start(block, span);
+      const auto o = spans.target();
+      block.walk(span, [&](const auto& output) { store_output(o, output); });
+      spans.store_end(block, span);
+    } while (spans.next());
   }
   if (params.pass == ChunkedPass::states) {
+    const BlockProblem problem = spans.problem();
     constexpr int channels = Layer::gate_channels;
     ScaledProduct* const products =
-        params.part_products + (int64_t{slot} * args.shape.heads + problem.head) * channels;
-    block.for_each_total([&](int channel, const ScaledProduct& product) {
+        params.part_products +
+        (int64_t{problem.sequence} * params.args.shape.heads + problem.head) * channels;
+    spans.block(storage).for_each_total([&](int channel, const ScaledProduct& product) {
       const bool is_own = Layer::Gate::axis == GateAxis::value || problem.first_column == 0;
       if (is_own && channel < channels) products[channel] = product;
     });

@@ -16,6 +16,13 @@ GDR_DEVICE unsigned block_index_x() {
   return index;
 }
 
+/// PTX %tid.x: threadIdx.x, likewise.
+GDR_DEVICE int thread_index_x() {
+  int index;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
+  return index;
+}
+
 /// x, of which the compiler does not know that it is: what is made from it is made here, not ahead
 /// of a loop, where it would hold a register meanwhile.
 GDR_DEVICE int opaque(int x) {
