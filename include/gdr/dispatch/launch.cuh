@@ -130,7 +130,7 @@ struct RecurrentLaunch {
     // one sequence are not among a block's, as it may be the long one.
     int64_t stride = places(args);
     if (below != any_length || has_short_sequences(args, 32)) {
-      constexpr int64_t blocks_of_slot = 2;  // more even out their work, and take 0.8 us each to start
+      constexpr int64_t blocks_of_slot = 2;  // more even out their work; each starts in 0.8 us
       const int64_t slots = int64_t{facts.multiprocessors} * Policy::recurrent.blocks_per_sm;
       const int64_t wanted = std::max(blocks_of_slot * slots / tiles, args.shape.heads);
       stride = std::min(stride, wanted);

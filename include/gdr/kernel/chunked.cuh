@@ -3,7 +3,8 @@
 #pragma once
 
 /// \file
-/// The chunked form: one block per sequence, value head and block of value columns.
+/// The chunked form: one block per sequence, value head and block of value columns; of by_length for
+/// several sequences, one after another.
 
 #include <gdr/block/chunked.cuh>
 #include <gdr/block/fragment_store.cuh>
@@ -152,7 +153,7 @@ class ChunkedSpans {
     const Piece piece = piece_at(params_.args, params_.layout, slot);
     const bool is_part = params_.pass == ChunkedPass::states;
     if (!piece.exists) return {};
-    if (is_part && is_of_last_piece(params_, piece)) return {};  // no piece starts from its state
+    if (is_part && is_of_last_piece(params_, piece)) return {};  // no piece starts from it
     ChunkPlace place = place_of(piece.sequence);
     place.bounds.first_token += piece.first;
     place.bounds.length = piece.length;

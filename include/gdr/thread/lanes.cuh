@@ -11,8 +11,8 @@ GDR_NAMESPACE_BEGIN
 
 inline constexpr unsigned full_warp = 0xffffffffu;
 
-/// x, which is the same in all lanes, where the compiler knows it: in a uniform register. It does not
-/// find out about numbers that count in a loop within a loop.
+/// x, which is the same in all lanes, in a uniform register: the compiler does not find out about a
+/// number that counts in a loop within a loop.
 GDR_DEVICE int uniform(int x) { return __reduce_min_sync(full_warp, x); }
 
 /// Sums of N values over groups of `Lanes` neighbouring lanes; every lane gets every sum.
