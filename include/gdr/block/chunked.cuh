@@ -125,7 +125,8 @@ class BlockChunked {
     if (has_head_gates) head_gates.ask(0);
 #pragma unroll 1
     for (int i = 0; i < chunks + 2; ++i) {
-      // 1x8192x64x128: 258 us without uniform, 221 so, 230 with it in the state's warps too, 238 in all.
+      // 1x8192x64x128: 258 us without uniform, 221 so, 230 with it in the state's warps too, 238 in
+      // all roles.
       const int n = uniform(i);  // in turn n - 2
       feeder.ask(n);  // first: with three stages of q and k there is a turn's time for them
       if constexpr (Extents::load_warps_make_scores) make_scores(span, scores, n - 2, chunks);

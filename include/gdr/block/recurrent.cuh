@@ -153,7 +153,7 @@ class BlockRecurrent {
   ///     void put_out(const Target&, const Output&);  // the output function
   ///
   /// Outputs are put out when the walk is further on, or past its end: put_out has of it what does
-  /// not change, and the Target, which is a plain value with a default and was asked for in time.
+  /// not change, and the Target, a plain value with a default, asked for while it is at the span.
   template <class Spans>
   GDR_DEVICE void run_all(const Spans& spans) {
     if (is_stager()) {

@@ -118,7 +118,7 @@ GDR_DEVICE void store_state(Block& block, const StateView& view, int64_t sequenc
 }
 
 /// Writes the state of a block whose for_each_pair calls use(i, j, S_ij, S_i+1,j) to a float32 matrix
-/// [V, row_stride]: aligned to 8 bytes, an even stride of at least K.
+/// [V, row_stride], aligned to 8 bytes, with an even stride: where K is odd, one element more.
 template <class Block>
 GDR_DEVICE void store_in_pairs(Block& block, float* matrix, int64_t row_stride, int key_dim,
                                int value_dim) {

@@ -65,8 +65,8 @@ class TokenStager {
         gate_(both_have_gate ? thread : thread_) {}
 
   /// Starts the loads of the next tile: the first of the span that span() returns, if it begins one.
-  /// A tensor's loads are under way before the next one's addresses are made, which takes long where
-  /// code runs for the first time.
+  /// Each half makes the addresses of its own tensors alone, and a tensor's loads are under way before
+  /// the next one's addresses are made: it takes long where code runs for the first time.
   template <class SpanOf>
   GDR_DEVICE void fetch(bool begins, SpanOf&& span) {
     if (begins) {

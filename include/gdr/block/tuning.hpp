@@ -21,7 +21,7 @@ struct RecurrentTuning {
   int columns_per_thread;  // value channels a thread
   int step_warps;          // warps that hold the state and step
   int stage_warps;         // warps that stage the next tile and put out the previous one; even
-  int tokens_per_tile;     // tokens staged in shared memory at a time, a multiple of the next
+  int tokens_per_tile;     // staged in shared memory at a time: 4 or more, a multiple of the next
   int tokens_in_flight;    // tokens loaded to registers together
   int blocks_per_sm;       // at least so many are to fit: caps the registers
 

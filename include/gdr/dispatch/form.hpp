@@ -166,7 +166,8 @@ GDR_HIDDEN inline Cut cut_sequences(const FormProblem& p) {
   return cut;
 }
 
-/// Elements of a row of a state in the workspace: of 16 bytes.
+/// Elements of a row of a state in the workspace, a multiple of 16 bytes. What lies past K is of no
+/// account.
 GDR_HIDDEN inline int64_t state_row(int key_dim) { return (int64_t{key_dim} + 3) / 4 * 4; }
 /// Bytes of some slots' states.
 GDR_HIDDEN inline int64_t states_bytes(const FormProblem& p, int64_t slots) {

@@ -278,8 +278,8 @@ struct ByLengthLaunch {
     const FormProblem problem = form_problem(args);
     const int64_t least = long_sequence(problem);
     const int64_t most = std::min(problem.sequences, problem.tokens / least);
-    const int64_t blocks_of_slot = std::max(args.shape.heads * Long::tiles, int64_t{1});
-    const int64_t wanted = std::max(8 * facts.multiprocessors / blocks_of_slot, int64_t{1});
+    const int64_t of_sequence = std::max(args.shape.heads * Long::tiles, int64_t{1});
+    const int64_t wanted = std::max(8 * facts.multiprocessors / of_sequence, int64_t{1});
     return {least, static_cast<uint32_t>(std::min(most, wanted))};
   }
   GDR_HIDDEN static int64_t blocks(const ForwardArgs<Layer>& args, const LongSequences& sequences) {

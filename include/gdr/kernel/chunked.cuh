@@ -35,7 +35,7 @@ struct ChunkedParams {
 
   // Of sequences cut into pieces.
   PieceLayout layout{};                    // of pieces or, in the pass states, of parts
-  StateView part_states{};                 // float32 [slots, Hv, V, K]
+  StateView part_states{};                 // float32 [slots, Hv, V, K], in rows of state_row(K)
   ScaledProduct* part_products = nullptr;  // [slots, Hv, channels of the gate's type]
   FastDivisor parts{};                     // of a piece
 };
@@ -100,6 +100,7 @@ class ChunkedSpans {
   GDR_DEVICE Block block(typename Block::TempStorage& storage) const {
     return Block(storage, problem().first_column, params_.args.split_state_operand);
   }
+  /// To be asked for first, once: the others go by the place that it reads.
   GDR_DEVICE Span<Layer> span() {
     place_ = shared_place_;
     Span<Layer> span = span_of(params_.args, place_.bounds, problem().head);

@@ -63,8 +63,8 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(),
 }
 
 inline constexpr int piece_walk_threads = 128;
-/// A thread of the walk has so many key channels of a value channel: rows of the workspace's states
-/// are a multiple.
+/// A thread of the walk has so many key channels of a value channel, as one vector: of them are the
+/// rows of the workspace's states (state_row).
 inline constexpr int walk_channels = 4;
 /// Blocks of the walk for each sequence and head, for the extents of the layer's type.
 template <class Layer>
@@ -83,7 +83,7 @@ struct PieceWalkParams {
   int parts_of_piece = 1;
   StateView part_states{};  // as in ChunkedParams
   const ScaledProduct* part_products = nullptr;
-  StateView starts{};  // [slots of pieces, Hv, V, K], as the parts'
+  StateView starts{};  // [slots of pieces, Hv, V, K], in rows as the parts'
 };
 
 /// What some parts do to the elements of each thread, in shared memory: asked for together, and gone

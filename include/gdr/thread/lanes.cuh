@@ -14,7 +14,7 @@ inline constexpr unsigned full_warp = 0xffffffffu;
 /// x, which is the same in all lanes, in a uniform register: the compiler does not find out about a
 /// number that counts in a loop within a loop.
 GDR_DEVICE int uniform(int x) {
-#if __CUDA_ARCH__ >= 800
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   return __reduce_min_sync(full_warp, x);
 #else
   return x;  // on devices below, a sentence says that they are not served
