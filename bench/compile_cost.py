@@ -78,13 +78,16 @@ def compiler_version(nvcc):
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nvcc", default="nvcc")
-    parser.add_argument("--architecture", default="sm_90a", help="one, as nvcc -arch takes it")
+    parser.add_argument("--architecture", default="sm_90a", help="one, as sm_90a")
     parser.add_argument("--include", type=pathlib.Path, default=ROOT / "include")
     parser.add_argument("--commit", help="default: what git describe says")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=pathlib.Path, default=BENCH / "results/compile_cost.json")
     options = parser.parse_args(arguments)
-    flags = ["-std=c++17", "-O3", f"-arch={options.architecture}"]
+    # Not by -arch, which may add the PTX of another architecture and compile all of it for that, too.
+    virtual = options.architecture.replace("sm_", "compute_")
+    code = f"arch={virtual},code={options.architecture}"
+    flags = ["-std=c++17", "-O3", "-gencode", code]
     try:
         commit = options.commit or output_of(
             ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]).strip()
