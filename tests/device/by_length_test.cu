@@ -144,9 +144,9 @@ TEST_F(ByLength, R9BatchInvariance) {
 
 // What automatic takes for sequences by cu_seqlens.
 TEST_F(ByLength, AutomaticTakesIt) {
-  std::vector<std::int64_t> offsets = {0};
-  for (int n = 0; n < 40; ++n) offsets.push_back(offsets.back() + (n == 20 ? 1100 : 1));
-  Spec spec = length_cases::packed_spec(Algorithm::automatic, offsets);
+  std::vector<std::int64_t> lengths(40, 1);
+  lengths[20] = 1100;
+  const Spec spec = length_cases::packed_spec(Algorithm::automatic, offsets_of(lengths));
   const Problem<Wide> problem = make_problem<Wide>(spec);
   const Result automatic = run_and_check(problem);
   Problem<Wide> named = problem;

@@ -20,13 +20,16 @@ inline constexpr unsigned no_sequence = 0xffffffffu;
 
 namespace detail {
 
-/// Whether sequences first, first + stride, ... are long, all looked at together.
-template <class Layer, int Count>
+/// Sequences that a thread looks at together: there is a latency to hide.
+inline constexpr int looked_at = 4;
+
+/// Whether sequences first, first + stride, ... are long.
+template <class Layer>
 GDR_DEVICE void look_at_sequences(const ForwardArgs<Layer>& args, int64_t least, unsigned first,
-                                  unsigned stride, bool (&is_long)[Count]) {
+                                  unsigned stride, bool (&is_long)[looked_at]) {
   const SequenceOffsets& offsets = args.cu_seqlens;
 #pragma unroll
-  for (int i = 0; i < Count; ++i) {
+  for (int i = 0; i < looked_at; ++i) {
     const unsigned n = first + stride * i;
     is_long[i] = n < offsets.sequences && offsets[n + 1] - offsets[n] >= least;
   }
@@ -39,8 +42,9 @@ template <int Threads, class Layer>
 GDR_DEVICE unsigned count_long_sequences(const ForwardArgs<Layer>& args, int64_t least) {
   unsigned count = 0;
 #pragma unroll 1
-  for (unsigned first = 0; first < args.cu_seqlens.sequences; first += 4 * Threads) {
-    bool is_long[4];
+  for (unsigned first = 0; first < args.cu_seqlens.sequences;
+       first += detail::looked_at * Threads) {
+    bool is_long[detail::looked_at];
     detail::look_at_sequences(args, least, first + threadIdx.x, Threads, is_long);
 #pragma unroll
     for (const bool x : is_long) count += __syncthreads_count(x);
@@ -54,11 +58,11 @@ GDR_DEVICE unsigned find_long_sequence(const ForwardArgs<Layer>& args, int64_t l
                                        unsigned first, unsigned others) {
   const unsigned lane = threadIdx.x % 32;
 #pragma unroll 1
-  for (; first < args.cu_seqlens.sequences; first += 4 * 32) {
-    bool is_long[4];
+  for (; first < args.cu_seqlens.sequences; first += detail::looked_at * 32) {
+    bool is_long[detail::looked_at];
     detail::look_at_sequences(args, least, first + lane, 32, is_long);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < detail::looked_at; ++i) {
       const unsigned lanes = __ballot_sync(full_warp, is_long[i]);
       const unsigned count = __popc(lanes);
       if (others < count) {

@@ -117,14 +117,15 @@ GDR_DEVICE void store_state(Block& block, const StateView& view, int64_t sequenc
   }
 }
 
-/// Writes the state of a block whose for_each_pair calls use(i, j, S_ij, S_i+1,j) to a float32 matrix
-/// [V, row_stride], aligned to 8 bytes, with an even stride: where K is odd, one element more.
+/// Writes the state of a block whose for_each_pair calls use(i, j, S_ij, S_i+1,j) to a matrix aligned
+/// to 8 bytes, with an even stride: where K is odd, one element more.
 template <class Block>
-GDR_DEVICE void store_in_pairs(Block& block, float* matrix, int64_t row_stride, int key_dim,
-                               int value_dim) {
+GDR_DEVICE void store_in_pairs(Block& block,
+                               const detail::StateMatrix<float, StateLayout::vk>& state,
+                               int key_dim, int value_dim) {
   block.for_each_pair([&](int i, int j, float x, float y) {
     if (i >= key_dim || j >= value_dim) return;
-    *reinterpret_cast<float2*>(matrix + j * row_stride + i) = make_float2(x, y);
+    *reinterpret_cast<float2*>(&state.at(i, j)) = make_float2(x, y);
   });
 }
 

@@ -168,7 +168,7 @@ GDR_HIDDEN inline Cut cut_sequences(const FormProblem& p) {
 
 /// Elements of a row of a state in the workspace, a multiple of 16 bytes. What lies past K is of no
 /// account.
-GDR_HIDDEN inline int64_t state_row(int key_dim) { return (int64_t{key_dim} + 3) / 4 * 4; }
+constexpr int64_t state_row(int key_dim) { return round_up(key_dim, 4); }
 /// Bytes of some slots' states.
 GDR_HIDDEN inline int64_t states_bytes(const FormProblem& p, int64_t slots) {
   return limited_product(limited_product(slots, p.heads), 4 * state_row(p.key_dim) * p.value_dim);

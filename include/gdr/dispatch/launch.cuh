@@ -214,6 +214,7 @@ struct SplitLaunch {
     if (const Status status = run_states(params, cut.part_slots, facts, stream); !status.ok()) {
       return status;
     }
+    static_assert(state_row(1) == walk_channels, "a row is whole vectors of the walk's");
     const auto row = static_cast<uint32_t>(state_row(args.shape.key_dim) / walk_channels);
     const PieceWalkParams<Layer> walk{args,
                                       params.heads,

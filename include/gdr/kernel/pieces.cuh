@@ -54,11 +54,9 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(),
     block.walk(span, [&](int channel, const ScaledProduct& product) {
       if (channel < Layer::gate_channels) products[channel] = product;
     });
-    const StateView& states = params.part_states;
-    store_in_pairs(block,
-                   static_cast<float*>(states.data) + slot * states.sequence_stride +
-                       problem.head * states.head_stride,
-                   states.row_stride, span.key_dim, span.value_dim);
+    store_in_pairs(
+        block, detail::StateMatrix<float, StateLayout::vk>(params.part_states, slot, problem.head),
+        span.key_dim, span.value_dim);
   }
 }
 
