@@ -51,17 +51,23 @@ class ChunkFeeder {
       for (uint64_t& arrival : storage_.arrivals) init_arrival(arrival);
     });
 #pragma unroll 1
-    for (int n = 0; n < key_ahead - 2; ++n) ask_keys(n);
+    for (int n = 0; n < key_ahead - 2; ++n) ask_keys(stdx::false_type{}, n);
 #pragma unroll 1
-    for (int n = 0; n < value_ahead - 2; ++n) ask_values(n);
+    for (int n = 0; n < value_ahead - 2; ++n) ask_values(stdx::false_type{}, n);
   }
-  GDR_DEVICE void ask(int n) const {
-    ask_keys(n + key_ahead - 2);
-    ask_values(n + value_ahead - 2);
+  /// For n below this the copy engine brings all that is asked for and waited for.
+  GDR_DEVICE int boxed_turns() const { return boxed_ - max(key_ahead, value_ahead) + 2; }
+
+  /// `Boxed`: n is below boxed_turns().
+  template <class Boxed>
+  GDR_DEVICE void ask(Boxed boxed, int n) const {
+    ask_keys(boxed, n + key_ahead - 2);
+    ask_values(boxed, n + value_ahead - 2);
     __syncwarp();
   }
-  GDR_DEVICE void wait_for(int n) const {
-    if (n < boxed_) {
+  template <class Boxed>
+  GDR_DEVICE void wait_for(Boxed, int n) const {
+    if (Boxed::value || n < boxed_) {
       lead([&] {
         wait_for_bytes(key_arrival(n), static_cast<unsigned>(n) / Extents::key_stages % 2);
         wait_for_bytes(value_arrival(n), static_cast<unsigned>(n) / Extents::value_stages % 2);
@@ -103,10 +109,11 @@ class ChunkFeeder {
   }
   GDR_DEVICE int valid_tokens(int n) const { return tokens_of_tile<tokens>(span_, n); }
 
-  GDR_DEVICE void ask_keys(int n) const {
+  template <class Boxed>
+  GDR_DEVICE void ask_keys(Boxed, int n) const {
     auto& q = storage_.q[n % Extents::key_stages];
     auto& k = storage_.k[n % Extents::key_stages];
-    if (n < boxed_) {
+    if (Boxed::value || n < boxed_) {
       lead([&] {
         const auto bytes = static_cast<uint32_t>(sizeof(k));
         expect_bytes(key_arrival(n), span_.only_state ? bytes : 2 * bytes);
@@ -124,11 +131,12 @@ class ChunkFeeder {
     }
   }
 
-  GDR_DEVICE void ask_values(int n) const {
+  template <class Boxed>
+  GDR_DEVICE void ask_values(Boxed, int n) const {
     constexpr int stages = Extents::value_stages;
     const int gate_channel = axis == GateAxis::value ? first_column_ : 0;
     auto& v = storage_.v[n % stages];
-    if (n < boxed_) {
+    if (Boxed::value || n < boxed_) {
       lead([&] {
         if constexpr (Extents::has_gate_tile) {
           auto& gate = storage_.scratch.gate[n % stages];

@@ -63,9 +63,14 @@ class GateProducts {
   /// Calls use(item) for each of this warp's.
   template <class Use>
   GDR_DEVICE void for_each_item(Use&& use) const {
-#pragma unroll 1
-    for (int number = work_.warp; number < items; number += Work::warps) {
+    const auto use_number = [&](int number) {
       use(Item{number / halves, number % halves == halves - 1});
+    };
+    if constexpr (items == Work::warps) {
+      use_number(work_.warp);
+    } else {
+#pragma unroll 1
+      for (int number = work_.warp; number < items; number += Work::warps) use_number(number);
     }
   }
 

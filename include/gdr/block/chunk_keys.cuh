@@ -25,22 +25,23 @@ class KeyWeights {
  public:
   GDR_DEVICE explicit KeyWeights(Work& work) : work_(work), gates_(work) {}
 
-  /// By division where the range allows it: q_t by r_t and k_s by 1 / r_s.
-  GDR_DEVICE ChunkMode weigh() {
+  /// q_t by r_t and k_s by 1 / r_s, in place. Whether the range allows it.
+  GDR_DEVICE bool divide() {
     bool in_range = true;
     gates_.for_each_item([&](const Item& item) { in_range = weigh(item) && in_range; });
-    const bool exact = work_.any_of_threads(!in_range);
-    if (!GDR_LIKELY(!work_.span.only_state)) {
-      gates_.for_each_item([&](const Item& item) { gates_.multiply_total(item, exact); });
-    }
-    if (GDR_LIKELY(!exact)) {
-      if (work_.thread == 0) work_.prepared().span = 0;
-      return ChunkMode::divided;
-    }
+    if (work_.any_of_threads(!in_range)) return false;
+    if (work_.thread == 0) work_.prepared().span = 0;
+    return true;
+  }
+  /// Where it does not, thereafter: by spans without division.
+  GDR_DEVICE void weigh_exactly() {
     reload();
     gates_.for_each_item([&](const Item& item) { gates_.store_nothing_due(item); });
-    weigh_exactly();
-    return ChunkMode::exact;
+    weigh_spans();
+  }
+  /// After the one, or before the other.
+  GDR_DEVICE void multiply_total(bool exact) const {
+    gates_.for_each_item([&](const Item& item) { gates_.multiply_total(item, exact); });
   }
 
  private:
@@ -133,7 +134,7 @@ class KeyWeights {
 
   /// For spans of at most 16 tokens: q times the gates from the span's start, k times the gates to
   /// its end, and scores with the gates between.
-  GDR_DEVICE void weigh_exactly() {
+  GDR_DEVICE void weigh_spans() {
     auto& prepared = work_.prepared();
     const Segment own = segment();
     const int span = span_length(own);

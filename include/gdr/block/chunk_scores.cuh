@@ -43,11 +43,14 @@ class ChunkScores {
       // With the blocks above the diagonal, which a warpgroup multiplies with, too.
       const auto block = Operands::lower_triangle(p[s_block], warp_ - s_block, lane_);
       Operands::store_a(scores, 16 * warp_, 16 * s_block, lane_, block);
-      if constexpr (axis == GateAxis::value) {
+    }
+    if constexpr (axis == GateAxis::value) {
+      if (GDR_LIKELY(!with_diagonal)) return;
+#pragma unroll
+      for (int block = 0; block < token_blocks; ++block) {
+        if (block != warp_) continue;
         // As they are rounded there: results do not depend on who copies them.
-        if (!GDR_LIKELY(!with_diagonal) && s_block == warp_) {
-          store_diagonal(Operands::from_a(block));
-        }
+        store_diagonal(Operands::from_a(Operands::lower_triangle(p[block], 0, lane_)));
       }
     }
   }

@@ -24,25 +24,41 @@ class ChunkState : public StateWarp<Layer, Policy> {
  public:
   using Base::Base;
 
-  /// Goes through chunk n, of which `valid` tokens exist, and puts out its outputs; `first` is the
-  /// number of its first token.
-  template <class Use>
-  GDR_DEVICE void meet(int n, int64_t first, int valid, Use& output) {
-    const Prepared& chunk = begin(n);
-    const ChunkMode mode = mode_of(chunk);
-    const auto put_out = [&](int block, auto& x) {
-      if (!has_channels()) return;
-      constexpr int blocks = sizeof(x) / sizeof(Accumulator);
-      output(ChunkOutput<Extents, blocks>{
-          first + 16 * block, min(valid - 16 * block, 16 * blocks), 16 * warp_, lane_,
-          storage_.staging(storage_.prepared[n % 2], channel_group()), x});
-    };
+  /// Goes through chunk n, whose turn it is, and those after it for as long as they are divided and
+  /// served by the warpgroup's products, and puts out their outputs; end_turn() ends a turn. Returns
+  /// the first that is not, in whose turn it is, or `chunks`. As ChunkPreparer::prepare_divided.
+  template <class EndTurn, class Use>
+  GDR_DEVICE int meet_divided(const Span<Layer>& span, int n, int chunks, EndTurn&& end_turn,
+                              Use& output) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     if constexpr (uses_warpgroups<Layer, Policy>) {
-      if (GDR_LIKELY(mode == ChunkMode::divided && !split_operand_)) {
-        run_together<false>(n, put_out);
-        return;
+#pragma unroll 1
+      while (n < chunks) {
+        end_turn();
+        if (mode_of(n) != ChunkMode::divided || split_operand_) break;
+        begin(n);
+        run_together<false>(n, put_out_to(output, span, n));
+        ++n;
       }
+      // Else the state is in other registers here than in the loop, and is moved in each chunk.
+      if constexpr (!parks_state) {
+        for_each([](int, int, float& s) { s = opaque(s); });
+      }
+      return n;
+    }
+#endif
+    end_turn();
+    return n;
+  }
+  /// Goes through chunk n, and puts out its outputs.
+  template <class Use>
+  GDR_DEVICE void meet(const Span<Layer>& span, int n, Use& output) {
+    const Prepared& chunk = begin(n);
+    const ChunkMode mode = mode_of(n);
+    const int valid = tokens_of_tile<tokens>(span, n);
+    const auto put_out = put_out_to(output, span, n);
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    if constexpr (uses_warpgroups<Layer, Policy>) {
       if constexpr (axis == GateAxis::head) {
         if (mode == ChunkMode::multiplied && !split_operand_) {
           run_together<true>(n, put_out);
@@ -116,6 +132,18 @@ class ChunkState : public StateWarp<Layer, Policy> {
   }
 
  private:
+  /// A function that takes outputs of chunk n from some block of 16 tokens on.
+  template <class Use>
+  GDR_DEVICE auto put_out_to(Use& output, const Span<Layer>& span, int n) const {
+    return [this, &output, &span, n](int block, auto& x) {
+      if (!has_channels()) return;
+      constexpr int blocks = sizeof(x) / sizeof(Accumulator);
+      const int valid = tokens_of_tile<tokens>(span, n) - 16 * block;
+      output(ChunkOutput<Extents, blocks>{
+          int64_t{n} * tokens + 16 * block, min(valid, 16 * blocks), 16 * warp_, lane_,
+          storage_.staging(storage_.prepared[n % 2], channel_group()), x});
+    };
+  }
   GDR_DEVICE const Prepared& begin(int n) {
     lane_ = opaque(lane_);  // as in ChunkWork::begin
     const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
@@ -131,7 +159,8 @@ class ChunkState : public StateWarp<Layer, Policy> {
   GDR_DEVICE void enter(const Prepared& chunk) {
     if constexpr (axis != GateAxis::none) scale_state(chunk.factors.enter);
   }
-  GDR_DEVICE ChunkMode mode_of(const Prepared& chunk) const {
+  GDR_DEVICE ChunkMode mode_of(int n) const {
+    const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
     ChunkMode mode = chunk.mode;
     if constexpr (axis == GateAxis::key) {
       int all = 1;
@@ -152,11 +181,13 @@ class ChunkState : public StateWarp<Layer, Policy> {
   /// A chunk as one span, by the warpgroup's products. `Multiplied`: a head gate's products are in
   /// the scores.
   template <bool Multiplied, class PutOut>
-  GDR_DEVICE void run_together(int n, PutOut& put_out) {
+  GDR_DEVICE void run_together(int n, const PutOut& put_out) {
     using Products = WarpgroupProducts<Layer, Policy>;
     const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
     typename Products::Written written;
     Accumulator o[token_blocks];
+    constexpr int early = (token_blocks + 1) / 2;
+    Accumulator factors[early];
     Operand w[token_blocks];
     Products::clear(o);
     begin_way(chunk);
@@ -180,6 +211,8 @@ class ChunkState : public StateWarp<Layer, Policy> {
     wait_for_scores();
     Products::add(w, chunk.scores, o);
     if constexpr (writes_first) {
+#pragma unroll
+      for (int b = 0; b < early; ++b) factors[b] = output_factors(chunk, b);
       Products::template wait_add<0>(o);
     } else {
       if constexpr (Products::is_split) Products::template wait_read<1>(o);
@@ -190,10 +223,15 @@ class ChunkState : public StateWarp<Layer, Policy> {
       } else {
         Products::write(w, storage_.k_operand(n), 0, state_, written);
       }
+      // Half of them while products are under way: registers are few.
+#pragma unroll
+      for (int b = 0; b < early; ++b) factors[b] = output_factors(chunk, b);
       Products::template wait_add<1>(o);
     }
 #pragma unroll
-    for (int b = 0; b < token_blocks; ++b) finish_outputs(chunk, b, o[b]);
+    for (int b = 0; b < token_blocks; ++b) {
+      o[b].multiply(b < early ? factors[b] : output_factors(chunk, b));
+    }
     put_out(0, o);
     Products::wait_write(state_, written);
   }
@@ -209,7 +247,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
   }
   /// Value gate: a chunk of such spans.
   template <class PutOut>
-  GDR_DEVICE void run_spans_together(int n, int valid, PutOut& put_out) {
+  GDR_DEVICE void run_spans_together(int n, int valid, const PutOut& put_out) {
     using Products = WarpgroupProducts<Layer, Policy>;
     const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
     begin_way(chunk);
@@ -233,7 +271,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
 
   /// A chunk by the warp's own products, with outputs and without.
   template <class PutOut>
-  GDR_DEVICE void meet_alone(int n, ChunkMode mode, int valid, PutOut& put_out) {
+  GDR_DEVICE void meet_alone(int n, ChunkMode mode, int valid, const PutOut& put_out) {
     if constexpr (axis == GateAxis::value || axis == GateAxis::key) {
       if (mode == ChunkMode::exact) {
 #pragma unroll 1
@@ -264,7 +302,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
 
   /// A chunk as one span, by the warp's own products, some blocks of 16 tokens at a time.
   template <class PutOut>
-  GDR_DEVICE void run_alone(int n, ChunkMode mode, int valid, PutOut& put_out) {
+  GDR_DEVICE void run_alone(int n, ChunkMode mode, int valid, const PutOut& put_out) {
     constexpr int blocks = token_blocks % 2 == 0 ? 2 : 1;
     const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
 #pragma unroll 1
@@ -347,6 +385,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
   using Base::is_idle;
   using Base::keep_span;
   using Base::lane_;
+  using Base::parks_state;
   using Base::place;
   using Base::read;
   using Base::scale_outputs;

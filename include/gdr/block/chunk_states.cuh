@@ -163,8 +163,8 @@ class BlockStates {
     feeder.begin();
 #pragma unroll 1
     for (int n = 0; n < chunks; ++n) {
-      feeder.ask(n);
-      feeder.wait_for(n);
+      feeder.ask(stdx::false_type{}, n);
+      feeder.wait_for(stdx::false_type{}, n);
       end_turn();
     }
     feeder.end();

@@ -121,14 +121,10 @@ class BlockChunked {
     ChunkScores<Layer, Policy> scores(storage_, warp, lane_);
     HeadGates<Layer, Policy> head_gates(storage_, span, lane_);
     const bool has_head_gates = axis == GateAxis::head && warp == Extents::tuning.load_warps - 1;
-    feeder.begin();
-    if (has_head_gates) head_gates.ask(0);
-#pragma unroll 1
-    for (int i = 0; i < chunks + 2; ++i) {
-      // 1x8192x64x128: 258 us without uniform, 221 so, 230 with it in the state's warps too, 238 in
-      // all roles.
-      const int n = uniform(i);  // in turn n - 2
-      feeder.ask(n);  // first: with three stages of q and k there is a turn's time for them
+    // Turn n - 2, but for the barrier at its end. `Boxed`: it is between the first and those in which
+    // the copy engine does not bring all.
+    const auto turn = [&](auto boxed, int n) {
+      feeder.ask(boxed, n);  // first: with three stages of q and k there is a turn's time for them
       if constexpr (Extents::load_warps_make_scores) make_scores(span, scores, n - 2, chunks);
       if constexpr (axis == GateAxis::head) {
         if (has_head_gates && n < chunks) {
@@ -139,10 +135,25 @@ class BlockChunked {
       if constexpr (axis == GateAxis::key) {
         if (n >= 1 && n <= chunks) store_values(span, n - 1, warp);
       }
-      feeder.wait_for(n);
+      feeder.wait_for(boxed, n);
+    };
+    feeder.begin();
+    if (has_head_gates) head_gates.ask(0);
+    const int boxed_turns = feeder.boxed_turns();
+#pragma unroll 1
+    for (int n = 0; n < chunks + 2; ++n) {
+      turn(stdx::false_type{}, n);
       if (n == 0) {
         begin_turns();
       } else {
+        end_turn();
+      }
+      // As ChunkPreparer::prepare_divided.
+#pragma unroll 1
+      while (n + 1 < boxed_turns) {
+        // 1x8192x64x128: 258 us without uniform, 221 so, 230 with it in the state's warps too, 238 in
+        // all roles.
+        turn(stdx::true_type{}, uniform(++n));
         end_turn();
       }
     }
@@ -154,23 +165,29 @@ class BlockChunked {
     if (chunks == 0) return;
     ChunkPreparer<Layer, Policy> preparer(storage_, span, first_column_, thread_ - state_threads);
     begin_turns();
-    for (int turn = -1; turn < chunks; ++turn) {
-      if (turn + 1 < chunks) preparer.prepare(turn + 1);
+    for (int n = 0; n < chunks;) {  // in turn n - 1
+      n = preparer.prepare_divided(n, chunks, [] { end_turn(); });
+      if (n == chunks) break;
+      preparer.prepare(n++);
       end_turn();
     }
+    end_turn();
   }
 
   template <class Use>
   GDR_DEVICE void walk(const Span<Layer>& span, Use&& output) {
     const int chunks = tile_count<tokens>(span);
     if (chunks == 0) return;
-    for (int n = 0; n < chunks; ++n) {
-      end_turn();
-      const int valid = tokens_of_tile<tokens>(span, n);
-      if (GDR_LIKELY(!span.only_state)) {
-        state_.meet(n, int64_t{n} * tokens, valid, output);
-      } else {
-        state_.update(n, valid);
+    if (!GDR_LIKELY(!span.only_state)) {
+      for (int n = 0; n < chunks; ++n) {
+        end_turn();
+        state_.update(n, tokens_of_tile<tokens>(span, n));
+      }
+    } else {
+      for (int n = 0; n < chunks; ++n) {
+        n = state_.meet_divided(
+            span, n, chunks, [] { end_turn(); }, output);
+        if (n < chunks) state_.meet(span, n, output);
       }
     }
     state_.end(chunks);

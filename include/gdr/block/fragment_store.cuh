@@ -48,40 +48,47 @@ GDR_DEVICE void store_output(const FragmentTarget<T>& target, const Output& outp
   T* const first = target.data + output.first_token * target.time_stride + output.first_channel;
   const int channels = target.channels - output.first_channel;
   if constexpr (sizeof(T) == 2) {
-    if (GDR_LIKELY(target.has_whole_pieces)) {
-      const int channel = output.lane % 2 * 8;
-      // Transposed through shared memory.
-      __syncwarp();  // what the warp put there before has been read
+    using Staging = stdx::remove_reference_t<decltype(output.staging)>;
+    // Transposed through shared memory.
+    __syncwarp();  // what the warp put there before has been read
 #pragma unroll
-      for (int b = 0; b < blocks; ++b) {
-        uint32_t pairs[4];  // [token half][channel half]
+    for (int b = 0; b < blocks; ++b) {
+      uint32_t pairs[4];  // [token half][channel half]
 #pragma unroll
-        for (int m = 0; m < 4; ++m) {
-          pairs[m] = detail::pack_pair<T>(output.x[b].c[m / 2][m % 2 * 2],
-                                          output.x[b].c[m / 2][m % 2 * 2 + 1]);
-        }
-        using Staging = stdx::remove_reference_t<decltype(output.staging)>;
-        const int lane_offset =
-            Staging::offset(output.lane % 8 + output.lane / 16 * 8, output.lane / 8 % 2 * 8);
-        stmatrix_transposed(output.staging.address(16 * b, 0, lane_offset), pairs);
+      for (int m = 0; m < 4; ++m) {
+        pairs[m] = detail::pack_pair<T>(output.x[b].c[m / 2][m % 2 * 2],
+                                        output.x[b].c[m / 2][m % 2 * 2 + 1]);
       }
-      __syncwarp();
-      const int lane_token = output.lane / 2;
-      T* to = first + lane_token * target.time_stride + channel;
+      const int lane_offset =
+          Staging::offset(output.lane % 8 + output.lane / 16 * 8, output.lane / 8 % 2 * 8);
+      stmatrix_transposed(output.staging.address(16 * b, 0, lane_offset), pairs);
+    }
+    __syncwarp();
+    const int token = output.lane / 2, channel = output.lane % 2 * 8;
+    const auto staged = [&](int b) {
+      return reinterpret_cast<const T*>(
+          &output.staging.at(16 * b, 0, Staging::offset(token, channel)));
+    };
+    T* to = first + token * target.time_stride + channel;
+    if (GDR_LIKELY(target.has_whole_pieces)) {
 #pragma unroll
       for (int b = 0; b < blocks; ++b) {
-        using Staging = stdx::remove_reference_t<decltype(output.staging)>;
-        const uint4 piece = *reinterpret_cast<const uint4*>(
-            &output.staging.at(16 * b, 0, Staging::offset(lane_token, channel)));
-        if (16 * b + lane_token < output.tokens && channel < channels) {
+        const uint4 piece = *reinterpret_cast<const uint4*>(staged(b));
+        if (16 * b + token < output.tokens && channel < channels) {
           __stcs(reinterpret_cast<uint4*>(to), piece);  // leaves the L2 first, as copy_box's do
         }
         to += 16 * target.time_stride;
       }
       return;
     }
-  }
-  if constexpr (sizeof(T) == 4) {
+    // Loops: few instructions to jump over.
+#pragma unroll 1
+    for (int b = 0; 16 * b + token < output.tokens; ++b) {
+#pragma unroll 1
+      for (int i = 0; i < 8 && channel + i < channels; ++i) to[i] = staged(b)[i];
+      to += 16 * target.time_stride;
+    }
+  } else {
     if (GDR_LIKELY(output.tokens >= 16 * blocks && channels >= 16)) {
       // Eight lanes have 32 bytes of a token.
       T* to = first + output.lane % 4 * 2 * target.time_stride + output.lane / 4;
@@ -98,12 +105,12 @@ GDR_DEVICE void store_output(const FragmentTarget<T>& target, const Output& outp
       }
       return;
     }
+    output.for_each([&](int token, int channel, float x) {
+      if (token < output.tokens && channel < channels) {
+        first[token * target.time_stride + channel] = x;
+      }
+    });
   }
-  output.for_each([&](int token, int channel, float x) {
-    if (token < output.tokens && channel < channels) {
-      first[token * target.time_stride + channel] = from_float<T>(x);
-    }
-  });
 }
 
 GDR_NAMESPACE_END

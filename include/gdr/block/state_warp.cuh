@@ -148,10 +148,16 @@ class StateWarp {
 
   /// What is left to do to the outputs of a chunk that is one span.
   GDR_DEVICE void finish_outputs(const Prepared& chunk, int block, Accumulator& o) const {
+    o.multiply(output_factors(chunk, block));
+  }
+  GDR_DEVICE Accumulator output_factors(const Prepared& chunk, int block) const {
     if constexpr (axis == GateAxis::value) {  // with the outputs' scale
-      o.multiply(chunk.factors.products[channel_group()].load(block, lane_));
+      return chunk.factors.products[channel_group()].load(block, lane_);
     } else {
-      scale_outputs(chunk, block, o);
+      Accumulator scale;
+      for_each_token(scale, 16 * block, place(),
+                     [&](float& x, int t, int) { x = chunk.output_scale[t]; });
+      return scale;
     }
   }
 

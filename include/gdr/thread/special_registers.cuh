@@ -29,5 +29,9 @@ GDR_DEVICE int opaque(int x) {
   asm volatile("" : "+r"(x));
   return x;
 }
+GDR_DEVICE float opaque(float x) {
+  asm volatile("mov.b32 %0, %0;" : "+f"(x));
+  return x;
+}
 
 GDR_NAMESPACE_END
