@@ -39,6 +39,7 @@ using ValueFloat = Layer<float, gdr::ValueGate<>>;
 using ValueBfloat = Layer<__nv_bfloat16, gdr::ValueGate<>>;
 using KeyFloat = Layer<float, gdr::KeyGate<>>;
 using KeyBfloat = Layer<__nv_bfloat16, gdr::KeyGate<>>;
+using KeyHalf = Layer<__half, gdr::KeyGate<>>;
 using HeadHalf = Layer<__half, gdr::HeadGate<>>;
 using Linear = LayerList<ValueFloat, ValueBfloat, KeyFloat, KeyBfloat, HeadHalf>;
 
@@ -73,6 +74,19 @@ TEST_P(ChunkedGates, G1ResetTokenReadsItself) {
 
 TEST_P(ChunkedGates, G1OneChannelInEightIsReset) {
   gate_cases::one_channel_in_eight_is_reset(Both{}, GetParam());
+}
+
+// Resets far apart, so that the chunks between them, of 16 to 64 tokens, go by what is for exact ones and
+// those after them, then by the loop for divided ones: the first chunk, two neighbours, one, and the last.
+TEST_P(ChunkedGates, G1ResetsAmongManyChunksWithout) {
+  const auto check = [&](auto layer) {
+    const Fill slow = fills::uniform(0.95, 1);
+    gate_cases::run_factors<typename decltype(layer)::type>(
+        gate_cases::gate_spec(GetParam(), 2439),
+        fills::at_times(slow, {5, 808, 835, 1601, 2438}, 0));
+  };
+  for_each_layer(Both{}, check);
+  for_each_layer(LayerList<KeyHalf>{}, check);
 }
 
 TEST_P(ChunkedGates, G2MinusInfinityIsAReset) {

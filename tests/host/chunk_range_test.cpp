@@ -15,7 +15,6 @@
 namespace {
 
 using gdr::DivisionRange;
-using gdr::FiniteCheck;
 using gdr::gate_weight;
 using gdr::LogDivisionRange;
 using gdr::max_span_weight;
@@ -28,12 +27,10 @@ constexpr float largest = std::numeric_limits<float>::max();
 
 // --- Division. ---
 
-bool holds(const std::vector<float>& products, const std::vector<float>& scaled = {}) {
+bool holds(const std::vector<float>& products) {
   DivisionRange range;
-  FiniteCheck finite;
   for (const float x : products) range.add(x);
-  for (const float x : scaled) finite.add(x);
-  return range.holds() && finite.holds();
+  return range.holds();
 }
 
 TEST(DivisionRange, HoldsForNothing) { EXPECT_TRUE(holds({})); }
@@ -61,10 +58,9 @@ TEST(DivisionRange, InfinityIsOutside) {
 }
 
 // A NaN product passes through fminf and fmaxf, and is seen by what it scales.
-TEST(DivisionRange, NanIsOutsideByWhatItScales) {
-  EXPECT_FALSE(holds({nan}, {3.0f * nan}));
-  EXPECT_FALSE(holds({1.0f, nan, 1.0f}, {2.0f, nan, 2.0f}));
-  EXPECT_FALSE(holds({nan}, {0.0f / nan}));
+TEST(DivisionRange, NanIsLeftToWhatItScales) {
+  EXPECT_TRUE(holds({nan}));
+  EXPECT_TRUE(holds({1.0f, nan, 1.0f}));
 }
 
 // Products that are factors alone may go as far as normal numbers do.
@@ -84,14 +80,6 @@ TEST(DivisionRange, FactorsAreNormal) {
   EXPECT_TRUE(range.are_normal());
   range.add(std::nextafter(126.0f, inf));
   EXPECT_FALSE(range.are_normal());
-}
-
-TEST(DivisionRange, ScaledValuesAreFinite) {
-  EXPECT_TRUE(holds({}, {0.0f, -0.0f, denormal, largest, -largest}));
-  for (const float x : {inf, -inf, nan}) {
-    EXPECT_FALSE(holds({}, {x})) << x;
-    EXPECT_FALSE(holds({1.0f}, {1.0f, x, 1.0f})) << x;
-  }
 }
 
 // A chunk of 64 tokens, its products formed outward from its centre.

@@ -107,12 +107,13 @@ class ChunkFeeder {
   GDR_DEVICE uint64_t& value_arrival(int n) const {
     return storage_.arrivals[4 + n % Extents::value_stages];
   }
+  GDR_DEVICE int gate_channel() const { return axis == GateAxis::value ? first_column_ : 0; }
   GDR_DEVICE int valid_tokens(int n) const { return tokens_of_tile<tokens>(span_, n); }
 
   template <class Boxed>
   GDR_DEVICE void ask_keys(Boxed, int n) const {
-    auto& q = storage_.q[n % Extents::key_stages];
-    auto& k = storage_.k[n % Extents::key_stages];
+    auto& q = storage_.q[n % Extents::key_stages].elements;
+    auto& k = storage_.k[n % Extents::key_stages].elements;
     if (Boxed::value || n < boxed_) {
       lead([&] {
         const auto bytes = static_cast<uint32_t>(sizeof(k));
@@ -134,14 +135,13 @@ class ChunkFeeder {
   template <class Boxed>
   GDR_DEVICE void ask_values(Boxed, int n) const {
     constexpr int stages = Extents::value_stages;
-    const int gate_channel = axis == GateAxis::value ? first_column_ : 0;
     auto& v = storage_.v[n % stages];
     if (Boxed::value || n < boxed_) {
       lead([&] {
         if constexpr (Extents::has_gate_tile) {
           auto& gate = storage_.scratch.gate[n % stages];
           expect_bytes(value_arrival(n), static_cast<uint32_t>(sizeof(v) + sizeof(gate)));
-          copy_boxes(gate, source_.maps->gate, value_arrival(n), gate_channel, span_.head, n);
+          copy_boxes(gate, source_.maps->gate, value_arrival(n), gate_channel(), span_.head, n);
         } else {
           expect_bytes(value_arrival(n), static_cast<uint32_t>(sizeof(v)));
         }
@@ -153,7 +153,7 @@ class ChunkFeeder {
         copy_tile(v, span_.v, first_column_, value_channels, n);
       } else if (n < chunks_ && warp_ == 3) {
         if constexpr (Extents::has_gate_tile) {
-          copy_tile(storage_.scratch.gate[n % stages], span_.gate, gate_channel,
+          copy_tile(storage_.scratch.gate[n % stages], span_.gate, gate_channel(),
                     axis == GateAxis::value ? value_channels : span_.key_dim, n);
         }
       }
@@ -177,7 +177,7 @@ class ChunkFeeder {
                             int n) const {
     const T* const first = rows.data + int64_t{n} * tokens * rows.time_stride + channel;
     const int lane = opaque(lane_);  // as in ChunkWork::begin
-    ChunkLoader<T, Tile>::load(tile, {first, rows.time_stride}, valid_tokens(n), channels, lane);
+    ChunkLoader<Tile>::load(tile, {first, rows.time_stride}, valid_tokens(n), channels, lane);
   }
 
   Storage& storage_;

@@ -74,6 +74,18 @@ class GateProducts {
     }
   }
 
+  /// The same with the item's number among the warp's, for what is kept of each in registers.
+  static constexpr int items_per_warp = (items + Work::warps - 1) / Work::warps;
+  template <class Use>
+  GDR_DEVICE void for_each_item_unrolled(Use&& use) const {
+#pragma unroll
+    for (int i = 0; i < items_per_warp; ++i) {
+      const int number = work_.warp + i * Work::warps;
+      if (items % Work::warps != 0 && number >= items) break;
+      use(Item{number / halves, number % halves == halves - 1}, i);
+    }
+  }
+
   /// Makes the products; whether they may be divided by. NaN is left to what they scale.
   GDR_DEVICE bool make(const Item& item, Half& half) const {
 #pragma unroll
@@ -195,7 +207,7 @@ class GateProducts {
     const int of_function[2] = {min(of_tensor(item, 0), last), min(of_tensor(item, 1), last)};
 #pragma unroll
     for (int i = 0; i < Blocks; ++i) {
-      a[i] = load_by_channel(work_.gate(), first_block + i, item.channels, work_.lane);
+      a[i] = load_by_channel(work_.gate(), 16 * (first_block + i), 16 * item.channels, work_.lane);
       for_each_token(a[i], 0, 0, [&](float& x, int, int m8) {
         x = AsLogs ? work_.span.gate_function(x, work_.span.head, of_function[m8])
                    : work_.factor(x, of_function[m8]);

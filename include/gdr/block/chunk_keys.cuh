@@ -4,8 +4,12 @@
 
 /// \file
 /// Key gate: q and k of a chunk weighted in place, so that what follows is as without a gate.
+///
+/// By division they become operands. Where these lie over other channels' elements, as those of two
+/// numbers do, they are kept in registers until all warps have read theirs.
 
 #include <gdr/block/chunk_gates.cuh>
+#include <gdr/block/key_split.cuh>
 
 GDR_NAMESPACE_BEGIN
 
@@ -28,14 +32,30 @@ class KeyWeights {
   /// q_t by r_t and k_s by 1 / r_s, in place. Whether the range allows it.
   GDR_DEVICE bool divide() {
     bool in_range = true;
-    gates_.for_each_item([&](const Item& item) { in_range = weigh(item) && in_range; });
+    Weighted weighted[splits_keys ? Gates::items_per_warp : 1];
+    if constexpr (splits_keys) {
+      gates_.for_each_item_unrolled(
+          [&](const Item& item, int i) { in_range = weigh(item, weighted[i]) && in_range; });
+    } else {
+      gates_.for_each_item([&](const Item& item) {
+        in_range = weigh(item, weighted[0]) && in_range;
+        store(item, weighted[0]);
+      });
+    }
     if (work_.any_of_threads(!in_range)) return false;
-    if (work_.thread == 0) work_.prepared().span = 0;
+    if constexpr (splits_keys) {
+      gates_.for_each_item_unrolled([&](const Item& item, int i) { store(item, weighted[i]); });
+    }
     return true;
   }
-  /// Where it does not, thereafter: by spans without division.
+  /// What is left to do then.
+  GDR_DEVICE void end_division() const {
+    if (work_.thread == 0) work_.prepared().span = 0;
+    publish_to_async_proxy();
+  }
+  /// Where the range does not allow it, thereafter: by spans without division.
   GDR_DEVICE void weigh_exactly() {
-    reload();
+    restore();
     gates_.for_each_item([&](const Item& item) { gates_.store_nothing_due(item); });
     weigh_spans();
   }
@@ -45,13 +65,20 @@ class KeyWeights {
   }
 
  private:
-  GDR_DEVICE bool weigh(const Item& item) const {
+  static constexpr bool splits_keys = Extents::splits_keys;
+  struct Weighted {
+    typename Operands::A q[Gates::half_blocks], k[Gates::half_blocks];
+  };
+
+  GDR_DEVICE bool weigh(const Item& item, Weighted& weighted) const {
     // Asked for before they are needed.
     Accumulator q[Gates::half_blocks], k[Gates::half_blocks];
 #pragma unroll
     for (int i = 0; i < Gates::half_blocks; ++i) {
-      q[i] = load_by_channel(work_.q(), item.first_block() + i, item.channels, work_.lane);
-      k[i] = load_by_channel(work_.k(), item.first_block() + i, item.channels, work_.lane);
+      q[i] = load_by_channel(work_.q().elements, 16 * (item.first_block() + i), 16 * item.channels,
+                             work_.lane);
+      k[i] = load_by_channel(work_.k().elements, 16 * (item.first_block() + i), 16 * item.channels,
+                             work_.lane);
     }
     typename Gates::Half half;
     const bool in_range = gates_.make(item, half);
@@ -59,34 +86,50 @@ class KeyWeights {
 #pragma unroll
     for (int i = 0; i < Gates::half_blocks; ++i) {
       if (!item.has_block(i)) break;
-      const int block = item.first_block() + i;
-      store_scaled(work_.k(), block, item.channels, k[i], half.inverse[i], finite);
-      if (GDR_LIKELY(!work_.span.only_state)) {
-        store_scaled(work_.q(), block, item.channels, q[i], half.r[i], finite);
-      }
+      const auto scale = [&](Accumulator& x, const Accumulator& factors) {
+        x.multiply(factors);
+        const auto scaled = Operands::to_a(x);
+        finite.add(scaled);
+        return scaled;
+      };
+      weighted.k[i] = scale(k[i], half.inverse[i]);
+      if (GDR_LIKELY(!work_.span.only_state)) weighted.q[i] = scale(q[i], half.r[i]);
     }
     gates_.store_whole(item, half);
     return in_range && finite.holds();
   }
-  template <class Tile>
-  GDR_DEVICE void store_scaled(Tile& tile, int block, int channels, Accumulator& x,
-                               const Accumulator& factors, FiniteCheck& finite) const {
-    x.multiply(factors);
-    const auto scaled = Operands::to_a(x);
-    finite.add(scaled);
-    Operands::store_a_transposed(tile, 16 * block, 16 * channels, work_.lane, scaled);
+  GDR_DEVICE void store(const Item& item, const Weighted& weighted) const {
+#pragma unroll
+    for (int i = 0; i < Gates::half_blocks; ++i) {
+      if (!item.has_block(i)) break;
+      const int token = 16 * (item.first_block() + i), channel = 16 * item.channels;
+      const auto put = [&](auto& tile, const auto& x) {
+        Operands::store_a_transposed(tile, token, channel, work_.lane, x);
+      };
+      put(work_.k().operands, weighted.k[i]);
+      if (GDR_LIKELY(!work_.span.only_state)) put(work_.q().operands, weighted.q[i]);
+    }
   }
 
-  /// q and k of the chunk anew, as they were before they were weighted.
+  /// q and k to be weighted exactly.
+  GDR_DEVICE void restore() const {
+    if constexpr (!splits_keys) {
+      reload();
+    } else if constexpr (Extents::widens_keys) {
+      KeySplit<Layer, Policy>(work_).widen();
+      Work::meet();
+    }
+  }
+  /// q and k of the chunk anew, as they came.
   GDR_DEVICE void reload() const {
     const int64_t first = int64_t{work_.n} * tokens;
     const auto from = [&](const Rows<const Element>& rows) {
       return Rows<const Element>{rows.data + first * rows.time_stride, rows.time_stride};
     };
     if (work_.warp == 1 || (work_.warp == 0 && !work_.span.only_state)) {
-      ChunkLoader<Element, typename Work::KeyTile>::load(
-          work_.warp == 0 ? work_.q() : work_.k(),
-          from(work_.warp == 0 ? work_.span.q : work_.span.k), work_.valid_tokens(),
+      auto& tile = (work_.warp == 0 ? work_.q() : work_.k()).elements;
+      ChunkLoader<stdx::remove_reference_t<decltype(tile)>>::load(
+          tile, from(work_.warp == 0 ? work_.span.q : work_.span.k), work_.valid_tokens(),
           work_.span.key_dim, work_.lane);
       commit_copies();
       wait_for_copies<0>();
@@ -149,8 +192,8 @@ class KeyWeights {
     for (int t = own.first; t < own.first + 16; ++t) {
       if ((t & (span - 1)) == 0) from_start = make_float2(1.0f, 1.0f);
       from_start = bounded_product(from_start, factors(t, own.channel));
-      const float2 q = product(load_pair(work_.q(), t, own.channel), from_start);
-      Operands::store_pair(&work_.q().at(t, own.channel), q.x, q.y);
+      const float2 q = product(load_pair(work_.q().numbers, t, own.channel), from_start);
+      Operands::store_pair(&work_.q().numbers.at(t, own.channel), q.x, q.y);
       if ((t & (span - 1)) == span - 1) {
         *reinterpret_cast<float2*>(&prepared.factors.leave[t >> span_bits][own.channel]) =
             from_start;
@@ -159,8 +202,8 @@ class KeyWeights {
     float2 to_end = make_float2(1.0f, 1.0f);
     for (int t = own.first + 15; t >= own.first; --t) {
       if ((t & (span - 1)) == span - 1) to_end = make_float2(1.0f, 1.0f);
-      const float2 k = product(load_pair(work_.k(), t, own.channel), to_end);
-      Operands::store_pair(&work_.k().at(t, own.channel), k.x, k.y);
+      const float2 k = product(load_pair(work_.k().numbers, t, own.channel), to_end);
+      Operands::store_pair(&work_.k().numbers.at(t, own.channel), k.x, k.y);
       to_end = bounded_product(to_end, factors(t, own.channel));
     }
     if (work_.thread == 0) prepared.span = span;
@@ -194,12 +237,12 @@ class KeyWeights {
 #pragma unroll
     for (int t = 0; t < 16; ++t) p[t] = 0;
     for (int i = work_.lane / 16; i < key_width; i += 2) {
-      float decayed_k = to_float(work_.k().at(16 * block + s, i));
+      float decayed_k = to_float(work_.k().numbers.at(16 * block + s, i));
 #pragma unroll
       for (int t = 0; t < 16; ++t) {
         const float2 a = factors(16 * block + t, i / 2 * 2);
         if (t > s) decayed_k *= i % 2 == 0 ? a.x : a.y;
-        if (t >= s) p[t] = fmaf(to_float(work_.q().at(16 * block + t, i)), decayed_k, p[t]);
+        if (t >= s) p[t] = fmaf(to_float(work_.q().numbers.at(16 * block + t, i)), decayed_k, p[t]);
       }
     }
 #pragma unroll

@@ -4,7 +4,7 @@
 
 /// \file
 /// Brings the chunks of one tensor, tiles of token rows, from global memory to swizzled tiles in
-/// shared memory: asynchronously where types and alignment allow it.
+/// shared memory: asynchronously where alignment allows it.
 
 #include <gdr/block/span.cuh>
 #include <gdr/block/swizzled_tile.cuh>
@@ -14,10 +14,10 @@ GDR_NAMESPACE_BEGIN
 
 /// A warp that copies a chunk of `Tile::rows` rows; what the tensor does not have becomes 0.
 /// Complete for a lane after wait_for_copies(), for other threads after a barrier.
-template <class T, class Tile>
+template <class Tile>
 class ChunkLoader {
-  using Stored = typename Tile::Element;
-  static constexpr int width = 16 / static_cast<int>(sizeof(Stored));  // elements of a piece
+  using T = typename Tile::Element;
+  static constexpr int width = Tile::piece_elements;
   static constexpr int pieces_per_row = Tile::columns / width;
   static constexpr int power_of_2(int x) { return x <= 1 ? 1 : 2 * power_of_2((x + 1) / 2); }
   /// A lane has the same piece of rows at equal distances. Lanes past a row's pieces rest.
@@ -33,7 +33,7 @@ class ChunkLoader {
     const int column = lane % lanes_per_row * width;
     const auto address = reinterpret_cast<size_t>(rows.data);
     const auto stride = static_cast<size_t>(rows.time_stride) * sizeof(T);
-    const bool is_aligned = sizeof(T) == sizeof(Stored) && (address | stride) % 16 == 0;
+    const bool is_aligned = (address | stride) % 16 == 0;
     if (GDR_LIKELY(is_aligned && tokens == Tile::rows && channels >= Tile::columns)) {
       load_whole(tile, rows, row, column);
     } else {
@@ -71,24 +71,14 @@ class ChunkLoader {
         const int valid = left < 0 ? 0 : left < width ? left : width;
         // Without an element to read, the address is still to be a valid one.
         const T* from = valid > 0 ? rows.data + row * rows.time_stride + column : rows.data;
-        if constexpr (sizeof(T) == sizeof(Stored)) {
-          if (is_aligned) {
-            copy_async_16(tile.address(row, column), from, valid * static_cast<int>(sizeof(T)));
-            continue;
-          }
+        if (is_aligned) {
+          copy_async_16(tile.address(row, column), from, valid * static_cast<int>(sizeof(T)));
+          continue;
         }
-        Vector<Stored, width> elements;
+        Vector<T, width> elements;
 #pragma unroll
-        for (int e = 0; e < width; ++e) {
-          if constexpr (sizeof(T) == sizeof(Stored)) {
-            T x{};
-            if (e < valid) x = from[e];
-            memcpy(&elements.data[e], &x, sizeof(x));
-          } else {
-            elements.data[e] = e < valid ? to_float(from[e]) : 0.0f;
-          }
-        }
-        *reinterpret_cast<Vector<Stored, width>*>(&tile.at(row, column)) = elements;
+        for (int e = 0; e < width; ++e) elements.data[e] = e < valid ? from[e] : T{};
+        *reinterpret_cast<Vector<T, width>*>(&tile.at(row, column)) = elements;
       }
     }
   }

@@ -56,8 +56,8 @@ class ChunkPreparer {
   }
 
   /// Prepares chunk n and those after it, each in a turn that end_turn() ends, for as long as they
-  /// are like most: divided, of a span without anything special. Returns the first that is not, in
-  /// whose turn it is, for prepare() to go on with.
+  /// are like most: divided as some before them, of a span without anything special. Returns the
+  /// first that is not, in whose turn it is, for prepare() to go on with.
   ///
   /// A loop without other code between: instructions that are not the next ones take 60 to 90 cycles
   /// to come, and these warps are the ones that all others wait for.
@@ -131,7 +131,7 @@ class ChunkPreparer {
   GDR_DEVICE void measure_rows() const {
     for (int row = work_.warp; row < 2 * tokens; row += warps) {
       const int t = row % tokens;
-      const auto& tile = row < tokens ? work_.q() : work_.k();
+      const auto& tile = (row < tokens ? work_.q() : work_.k()).elements;
       const float inverse = inverse_norm(Extents::key_width, work_.span.qk_l2norm_eps, work_.lane,
                                          [&](int c) { return to_float(tile.at(t, c)); });
       (row < tokens ? work_.storage.inverse_norm_q : work_.storage.inverse_norm_k)[t] = inverse;
@@ -174,8 +174,7 @@ class ChunkPreparer {
     if constexpr (axis == GateAxis::value) {
       tell_weighed();
     } else if constexpr (axis == GateAxis::key) {
-      publish_to_async_proxy();
-      split_keys();
+      KeyWeights<Layer, Policy>(work_).end_division();
     } else if constexpr (axis == GateAxis::head) {
       store_dues(ChunkMode::divided);
       store_output_scale(ChunkMode::divided);
@@ -225,7 +224,8 @@ class ChunkPreparer {
     Accumulator v[Gates::half_blocks];  // asked for before they are needed
 #pragma unroll
     for (int i = 0; i < Gates::half_blocks; ++i) {
-      v[i] = load_by_channel(work_.v(), item.first_block() + i, item.channels, work_.lane);
+      v[i] =
+          load_by_channel(work_.v(), 16 * (item.first_block() + i), 16 * item.channels, work_.lane);
     }
     typename Gates::Half half;
     const bool in_range = gates.make(item, half);
@@ -254,13 +254,19 @@ class ChunkPreparer {
   /// Key gate: q_t by r_t and k_s by 1 / r_s, or spans without division.
   GDR_DEVICE ChunkMode weigh_keys() {
     KeyWeights<Layer, Policy> weights(work_);
-    ChunkMode mode = ChunkMode::exact;
-    if (!refused_ && weights.divide()) mode = ChunkMode::divided;
-    if (!GDR_LIKELY(!work_.span.only_state)) weights.multiply_total(mode == ChunkMode::exact);
-    if (mode == ChunkMode::exact) weights.weigh_exactly();
-    publish_to_async_proxy();
-    if (Extents::splits_keys && mode == ChunkMode::exact) Work::meet();
-    split_keys();
+    const bool exact = refused_ || !weights.divide();
+    if (!GDR_LIKELY(!work_.span.only_state)) weights.multiply_total(exact);
+    if (!exact) {
+      weights.end_division();
+    } else {
+      weights.weigh_exactly();
+      publish_to_async_proxy();
+      if constexpr (Extents::splits_keys) {
+        Work::meet();
+        split_keys();
+      }
+    }
+    ChunkMode mode = exact ? ChunkMode::exact : ChunkMode::divided;
     if (!GDR_LIKELY(Extents::load_warps_store_values(work_.span))) {
       if (!store_values() && mode == ChunkMode::divided) mode = ChunkMode::causal;
     }
@@ -306,8 +312,8 @@ class ChunkPreparer {
 
   Work work_;
   static constexpr int turns_remembered = 8;
-  int since_other_ = turns_remembered;  // chunks since one that was not divided
-  bool refused_ = false;  // chunk n has been gone about by division, and cannot be divided
+  int since_other_ = turns_remembered;  // chunks since one that was not divided, or that many
+  bool refused_ = false;  // prepare_divided has gone about chunk n, and it cannot be divided
 };
 
 GDR_NAMESPACE_END

@@ -58,7 +58,7 @@ class ChunkScores {
  private:
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   static constexpr bool stacks_parts =
-      uses_warpgroups<Layer, Policy> && WarpgroupProducts<Layer, Policy>::stacks_parts;
+      uses_warpgroups<Policy> && WarpgroupProducts<Layer, Policy>::stacks_parts;
 #else
   static constexpr bool stacks_parts = false;
 #endif
@@ -72,7 +72,7 @@ class ChunkScores {
     for (Accumulator& x : p) x.clear();
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     using Together = WarpgroupProducts<Layer, Policy>;
-    constexpr bool together = uses_warpgroups<Layer, Policy>;
+    constexpr bool together = uses_warpgroups<Policy>;
     if constexpr (together) Together::scores(q, k, p);
 #else
     constexpr bool together = false;

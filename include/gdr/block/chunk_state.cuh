@@ -24,14 +24,14 @@ class ChunkState : public StateWarp<Layer, Policy> {
  public:
   using Base::Base;
 
-  /// Goes through chunk n, whose turn it is, and those after it for as long as they are divided and
-  /// served by the warpgroup's products, and puts out their outputs; end_turn() ends a turn. Returns
-  /// the first that is not, in whose turn it is, or `chunks`. As ChunkPreparer::prepare_divided.
+  /// Goes through chunk n and those after it, each in the turn that end_turn() leads to, for as long
+  /// as they are divided and served by the warpgroup's products; puts out their outputs. Returns the
+  /// first that is not, in whose turn it is, or `chunks`. As ChunkPreparer::prepare_divided.
   template <class EndTurn, class Use>
   GDR_DEVICE int meet_divided(const Span<Layer>& span, int n, int chunks, EndTurn&& end_turn,
                               Use& output) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    if constexpr (uses_warpgroups<Layer, Policy>) {
+    if constexpr (uses_warpgroups<Policy>) {
 #pragma unroll 1
       while (n < chunks) {
         end_turn();
@@ -41,9 +41,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
         ++n;
       }
       // Else the state is in other registers here than in the loop, and is moved in each chunk.
-      if constexpr (!parks_state) {
-        for_each([](int, int, float& s) { s = opaque(s); });
-      }
+      if constexpr (!parks_state) this->for_each([](int, int, float& s) { s = opaque(s); });
       return n;
     }
 #endif
@@ -58,7 +56,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
     const int valid = tokens_of_tile<tokens>(span, n);
     const auto put_out = put_out_to(output, span, n);
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    if constexpr (uses_warpgroups<Layer, Policy>) {
+    if constexpr (uses_warpgroups<Policy>) {
       if constexpr (axis == GateAxis::head) {
         if (mode == ChunkMode::multiplied && !split_operand_) {
           run_together<true>(n, put_out);
@@ -83,7 +81,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
   GDR_DEVICE void update(int n, int valid) {
     const Prepared& chunk = begin(n);
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    if constexpr (uses_warpgroups<Layer, Policy>) {
+    if constexpr (uses_warpgroups<Policy>) {
       if (GDR_LIKELY(chunk.mode == ChunkMode::divided)) {
         using Products = WarpgroupProducts<Layer, Policy>;
         begin_way(chunk);
@@ -110,7 +108,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
   GDR_DEVICE void update(int n, const float (&gates)[2], const Operand (&w)[token_blocks]) {
     scale_state(gates[0], gates[1]);
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    constexpr bool together = uses_warpgroups<Layer, Policy>;
+    constexpr bool together = uses_warpgroups<Policy>;
     if constexpr (together) {
       using Products = WarpgroupProducts<Layer, Policy>;
       typename Products::Written written;
@@ -150,8 +148,8 @@ class ChunkState : public StateWarp<Layer, Policy> {
     if constexpr (!scales_by_way) enter(chunk);
     return chunk;
   }
-  /// float32: the ways through a chunk scale the state themselves. What the wgmma way adds to it lies
-  /// in other registers, and all would be copied where ways part and meet.
+  /// Operands of two numbers: the ways through a chunk scale the state themselves. What the wgmma way
+  /// adds to it lies in other registers, and all would be copied where ways part and meet.
   static constexpr bool scales_by_way = Extents::splits_keys;
   GDR_DEVICE void begin_way(const Prepared& chunk) {
     if constexpr (scales_by_way) enter(chunk);

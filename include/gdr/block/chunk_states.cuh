@@ -215,7 +215,7 @@ class BlockStates {
 
   /// 1 / sqrt(sum x^2 + eps) of the rows of k, a warp a row.
   static GDR_DEVICE void measure_keys(const Work& work) {
-    const auto& k = work.k();
+    const auto& k = work.k().elements;
     for (int t = work.warp; t < tokens; t += Work::warps) {
       work.storage.inverse_norm_k[t] =
           inverse_norm(Extents::key_width, work.span.qk_l2norm_eps, work.lane,

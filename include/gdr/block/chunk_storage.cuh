@@ -26,10 +26,12 @@ template <class Layer, class Policy>
 struct ChunkExtents {
   static constexpr ChunkedTuning tuning = Policy::chunked;
   static constexpr GateAxis axis = Layer::Gate::axis;
-  using Operands = typename OperandsOf<Layer::element_type>::type;
-  using Stored = typename Operands::Stored;
+  using Element = typename Layer::Element;
+  using Operands = OperandsOf<Layer::element_type>;
   /// Whether q and k come as elements that operands are yet to be made of.
   static constexpr bool splits_keys = stdx::is_same<Operands, SplitOperands>::value;
+  /// Whether those of exact chunks are made wider first, to be weighted.
+  static constexpr bool widens_keys = splits_keys && sizeof(Element) == 2 && axis == GateAxis::key;
   using GateElement = typename Layer::GateElement;
 
   static constexpr int tokens = tuning.tokens;
@@ -100,7 +102,7 @@ struct ChunkExtents {
   /// Blocks of 16 tokens that are prepared at a time, and where among them a block's operands lie.
   static constexpr int prepared_blocks = only_states ? 1 : token_blocks;
   GDR_DEVICE static int prepared_place(int block) { return only_states ? 0 : block; }
-  static_assert(sizeof(Stored) == chunked_traits<Layer>.operand_size);
+  static_assert(sizeof(typename Operands::Number) == chunked_traits<Layer>.operand_size);
   static_assert(tokens == 16 || tokens == 32 || tokens == 48 || tokens == 64,
                 "gdr: ChunkedTuning::tokens is 16, 32, 48 or 64");
   static_assert(prepare_warps >= 2 && prepare_threads >= tokens &&
@@ -157,6 +159,24 @@ struct FragmentBuffer {
       reinterpret_cast<float2*>(&data[n][n8][lane])[m8] = make_float2(x, y);
     }
   }
+};
+
+/// v or a channel gate of a chunk, as it comes.
+template <class Extents>
+using ChunkValueTile = SwizzledTile<typename Extents::Element, Extents::tokens, Extents::columns>;
+template <class Extents>
+using ChunkGateTile =
+    SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::gate_width>;
+
+/// q or k of a chunk, from one form to the next in place.
+template <class Extents>
+union ChunkKeyTile {
+  template <class T>
+  using Tile = SwizzledTile<T, Extents::tokens, Extents::key_width>;
+
+  Tile<typename Extents::Element> elements;          // as they come
+  Tile<typename Extents::Operands::Number> numbers;  // key gate, exact: to be weighted
+  typename Extents::Operands::template Tile<Extents::tokens, Extents::key_width> operands;
 };
 
 /// How the state's warps are to go through a chunk.
@@ -236,8 +256,7 @@ template <class Extents, GateAxis Axis = Extents::axis>
 struct ChunkScratch {};
 template <class Extents>
 struct ChannelScratch {
-  SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::gate_width>
-      gate[Extents::value_stages];
+  ChunkGateTile<Extents> gate[Extents::value_stages];
   float leave[2][Extents::gate_width];  // what the state is multiplied by after a chunk, by parity
   float whole[2][Extents::gate_width];  // gates before the chunk's centre, and after
   ScaledProduct total[2][Extents::gate_width];  // the same of all chunks
@@ -292,25 +311,14 @@ struct ChunkOutputs<Extents, true> {
 
 template <class Extents>
 struct ChunkTiles {
-  template <int Width>
-  using Tile = SwizzledTile<typename Extents::Stored, Extents::tokens, Width>;  // as it comes
-  using KeyOperandTile =
-      typename Extents::Operands::template Tile<Extents::tokens, Extents::key_width>;
-  static_assert(sizeof(KeyOperandTile) == sizeof(Tile<Extents::key_width>),
-                "operands lie where the elements were");
-
-  Tile<Extents::key_width> q[Extents::key_stages];
-  Tile<Extents::key_width> k[Extents::key_stages];
-  Tile<Extents::columns> v[Extents::value_stages];
+  ChunkKeyTile<Extents> q[Extents::key_stages];
+  ChunkKeyTile<Extents> k[Extents::key_stages];
+  ChunkValueTile<Extents> v[Extents::value_stages];
   PreparedChunk<Extents> prepared[Extents::prepared_chunks];
 
   /// q and k of chunk n as the products take them.
-  GDR_DEVICE const KeyOperandTile& q_operand(int n) const {
-    return reinterpret_cast<const KeyOperandTile&>(q[n % Extents::key_stages]);
-  }
-  GDR_DEVICE const KeyOperandTile& k_operand(int n) const {
-    return reinterpret_cast<const KeyOperandTile&>(k[n % Extents::key_stages]);
-  }
+  GDR_DEVICE const auto& q_operand(int n) const { return q[n % Extents::key_stages].operands; }
+  GDR_DEVICE const auto& k_operand(int n) const { return k[n % Extents::key_stages].operands; }
 };
 
 /// Where among the sequences the span lies that a block of a kernel is at, if there is one.
@@ -334,24 +342,21 @@ struct OutputsStorage : ChunkTiles<Extents>, ChunkOutputs<Extents> {
 /// Of a block for states alone.
 template <class Extents>
 struct StatesStorage {
-  template <int Width>
-  using Tile = SwizzledTile<typename Extents::Stored, Extents::tokens, Width>;
   struct Scratch {
-    SwizzledTile<typename Extents::GateElement, Extents::tokens, Extents::gate_width>
-        gate[Extents::value_stages];
+    ChunkGateTile<Extents> gate[Extents::value_stages];
   };
 
   union {
-    Tile<Extents::key_width> k[Extents::key_stages];
-    Tile<Extents::key_width> q[Extents::key_stages];  // not read: spans have only_state
+    ChunkKeyTile<Extents> k[Extents::key_stages];
+    ChunkKeyTile<Extents> q[Extents::key_stages];  // not read: spans have only_state
   };
-  Tile<Extents::columns> v[Extents::value_stages];
+  ChunkValueTile<Extents> v[Extents::value_stages];
   PreparedChunk<Extents> prepared[Extents::prepared_chunks];
   Scratch scratch;
   uint64_t arrivals[8];  // as above
   float inverse_norm_k[Extents::tokens];
 
-  GDR_DEVICE const auto& k_operand(int n) const { return k[n % Extents::key_stages]; }
+  GDR_DEVICE const auto& k_operand(int n) const { return k[n % Extents::key_stages].operands; }
 };
 
 template <class Extents>

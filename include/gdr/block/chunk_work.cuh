@@ -46,30 +46,6 @@ GDR_DEVICE void scale_tokens(Accumulator& x, int first, int place, const float (
   for_each_token(x, first, place, [&](float& y, int t, int) { y *= factors[t]; });
 }
 
-/// Elements of 16 tokens and 16 channels of a tile [t][channel], as a fragment [channel][token].
-template <class Tile>
-GDR_DEVICE Accumulator load_by_channel(const Tile& tile, int t_block, int c, int lane) {
-  using T = typename Tile::Element;
-  if constexpr (sizeof(T) == 2) {
-    const auto a = Bfloat16Operands::load_a_transposed(tile, 16 * t_block, 16 * c, lane);
-    if constexpr (data_type_of<T> == DataType::bfloat16) {
-      return Bfloat16Operands::from_a(a);
-    } else {
-      Accumulator x;
-#pragma unroll
-      for (int r = 0; r < 4; ++r) {
-        PackedVector<T, 2> pair;
-        pair.word[0] = a.r[r];
-        x.c[r / 2][r % 2 * 2] = pair.get(0);
-        x.c[r / 2][r % 2 * 2 + 1] = pair.get(1);
-      }
-      return x;
-    }
-  } else {
-    return Tf32Operands::from_a(Tf32Operands::load_a_transposed(tile, 16 * t_block, 16 * c, lane));
-  }
-}
-
 /// Chunk `n` in preparation, and one of the 32 * prepare_warps threads at work on it. They call
 /// each method of it, and of the parts that work with it, together.
 template <class Layer, class Policy>
@@ -77,7 +53,6 @@ struct ChunkWork {
   using Extents = ChunkExtents<Layer, Policy>;
   using Storage = ChunkStorage<Extents>;
   using Prepared = PreparedChunk<Extents>;
-  using KeyTile = typename Storage::template Tile<Extents::key_width>;
   static constexpr GateAxis axis = Extents::axis;
   static constexpr int tokens = Extents::tokens;
   static constexpr int warps = Extents::prepare_warps;

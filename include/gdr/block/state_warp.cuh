@@ -55,7 +55,7 @@ class StateWarp {
   /// them, a warp's own products or loads, made the compiler keep it in others between the chunks,
   /// some of it in memory: 120 stores and 70 loads a chunk at 256 key channels. So it is in local
   /// memory for the time of these loops alone, and they stay loops.
-  static constexpr bool parks_state = uses_warpgroups<Layer, Policy> && key_blocks > 10;
+  static constexpr bool parks_state = uses_warpgroups<Policy> && key_blocks > 10;
   static constexpr int own_unroll = parks_state ? 1 : key_blocks;
 
  public:
@@ -119,7 +119,7 @@ class StateWarp {
   /// the warpgroup's products.
   GDR_DEVICE bool has_channels() const { return !has_idle_warps || warp_ < channel_groups; }
   /// Whether the warp has nothing to do: neither channels nor products to take part in.
-  GDR_DEVICE bool is_idle() const { return !uses_warpgroups<Layer, Policy> && !has_channels(); }
+  GDR_DEVICE bool is_idle() const { return !uses_warpgroups<Policy> && !has_channels(); }
   /// Whose values and factors the warp takes: without channels of its own the last ones'.
   GDR_DEVICE int channel_group() const {
     return has_idle_warps ? min(warp_, channel_groups - 1) : warp_;
@@ -215,16 +215,14 @@ class StateWarp {
       }
     };
     add(false);
-    if constexpr (Operands::has_rest) {
-      if (!GDR_LIKELY(!split_operand_)) add(true);
-    }
+    if (!GDR_LIKELY(!split_operand_)) add(true);
   }
   /// S^T += W^T K of 16 tokens.
   GDR_DEVICE void write(const Operand& w, int n, int t_block) {
 #pragma unroll own_unroll
     for (int b = 0; b < key_blocks; ++b) {
       const auto k = Operands::load_b(storage_.k_operand(n), 16 * t_block, 16 * b, lane_);
-      if constexpr (Layer::element_type == DataType::float32) {
+      if constexpr (Extents::splits_keys) {
         // Added outside of the tensor core, which truncates: it would drift.
         Accumulator sum;
         sum.clear();

@@ -76,9 +76,9 @@ struct ChunkedTuning {
 struct ChunkedTraits {
   int key_dim;
   int value_dim;
-  int operand_size;  // bytes of an operand's element: 2 or 4
-  int gate_size;     // bytes of a gate's element
-  bool together;     // on sm_90a warpgroups multiply together
+  int element_size;  // bytes of an element of q, k and v
+  int operand_size;  // of an operand's element: 2 or 4
+  int gate_size;     // of a gate's element
   bool value_gate;
   bool key_gate;
   bool head_gate;
@@ -88,9 +88,9 @@ template <class Layer>
 inline constexpr ChunkedTraits chunked_traits = {
     Layer::key_dim,
     Layer::value_dim,
+    static_cast<int>(sizeof(typename Layer::Element)),
     Layer::element_type == DataType::bfloat16 ? 2 : 4,
     static_cast<int>(sizeof(typename Layer::GateElement)),
-    Layer::element_type != DataType::float16,
     Layer::Gate::axis == GateAxis::value,
     Layer::Gate::axis == GateAxis::key,
     Layer::Gate::axis == GateAxis::head};
@@ -105,7 +105,7 @@ GDR_HOST_DEVICE constexpr int chunked_shared_bytes(const ChunkedTraits& layer,
   const int gate_width = layer.value_gate ? columns : layer.key_gate ? key_width : 0;
   const bool outputs = !tuning.only_states();  // else no q and scores, and 16 tokens prepared
   const int keys = (outputs ? 2 : 1) * whole_tile(tokens * key_width * layer.operand_size);
-  const int values = whole_tile(tokens * columns * layer.operand_size) +
+  const int values = whole_tile(tokens * columns * layer.element_size) +
                      whole_tile(tokens * gate_width * layer.gate_size);
   const int prepared_tokens = outputs ? tokens : 16;
   const int operands = prepared_tokens * columns * layer.operand_size;

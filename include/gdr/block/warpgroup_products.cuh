@@ -19,15 +19,11 @@
 
 GDR_NAMESPACE_BEGIN
 
-/// Whether roles are whole warpgroups, between which registers can move.
+/// Whether roles are whole warpgroups: they multiply together, and registers move between them.
 template <class Policy>
-inline constexpr bool moves_registers = has_warpgroup_mma &&
+inline constexpr bool uses_warpgroups = has_warpgroup_mma &&
                                         (Policy::chunked.state_warps % 4 == 0) &&
                                         (Policy::chunked.prepare_warps % 4 == 0);
-
-/// Whether they also multiply together: wgmma takes the operands of this type.
-template <class Layer, class Policy>
-inline constexpr bool uses_warpgroups = moves_registers<Policy>&& chunked_traits<Layer>.together;
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 

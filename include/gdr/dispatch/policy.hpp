@@ -87,9 +87,7 @@ struct ChunkedTunings {
 constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
   const int groups = (layer.value_dim + 15) / 16;
   ChunkedTuning t{};
-  // Without a warpgroup's products a state of more than 128 key channels takes registers that
-  // preparing warps would need.
-  t.prepare_warps = layer.key_dim <= 128 || layer.key_gate || layer.together ? 8 : 4;
+  t.prepare_warps = 8;
   // Under a key gate a preparing thread has two channels of 16 tokens.
   const auto is_small = [&] {
     return chunked_shared_bytes(layer, t, 3, 2) <= t.shared_kib * 1024 &&
@@ -109,8 +107,8 @@ constexpr ChunkedTunings select_chunked_tunings(const ChunkedTraits& layer) {
   ChunkedTunings tunings{};
   // Three blocks of 16 tokens are measured with 16-bit operands and a warpgroup's products alone.
   tunings.standard = fit(227, 4, layer.operand_size == 2);
-  if (layer.together) tunings.standard.state_warps = 4;  // a warpgroup, with few value channels too
-  t.prepare_warps = 4;  // such devices do not move registers between warps
+  tunings.standard.state_warps = 4;  // a warpgroup, with few value channels too
+  t.prepare_warps = 4;               // such devices do not move registers between warps
   tunings.compact = fit(99, layer.key_dim > 64 ? 2 : 4, false);
   return tunings;
 }

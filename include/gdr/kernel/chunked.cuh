@@ -173,7 +173,7 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
     chunked_kernel(const __grid_constant__ ChunkedParams<Layer> params) {
   using Block = BlockChunked<Layer, Policy>;
   using Extents = typename Block::Extents;
-  static_assert(!moves_registers<Policy> || Extents::registers_fit,
+  static_assert(!uses_warpgroups<Policy> || Extents::registers_fit,
                 "gdr: ChunkedTuning::prepare_warps leaves the state's warps no registers");
   static_assert(sizeof(typename Block::TempStorage) <=
                     chunked_shared_bytes(chunked_traits<Layer>, Policy::chunked,
@@ -185,7 +185,7 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
   ChunkedSpans<Layer, Policy> spans(params, storage.place);
   if (spans.problem().first_column >= params.args.shape.value_dim || !spans.begin()) return;
   if (Block::role() == ChunkRole::load) {
-    if constexpr (moves_registers<Policy>)
+    if constexpr (uses_warpgroups<Policy>)
       move_registers<Extents::start_registers, Extents::load_registers>();
     do {
       const Span<Layer> span = spans.span();
@@ -193,13 +193,13 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(), 1)
       spans.find_next();
     } while (spans.next());
   } else if (Block::role() == ChunkRole::prepare) {
-    if constexpr (moves_registers<Policy>)
+    if constexpr (uses_warpgroups<Policy>)
       move_registers<Extents::start_registers, Extents::prepare_registers>();
     do {
       spans.block(storage).prepare(spans.span());
     } while (spans.next());
   } else {
-    if constexpr (moves_registers<Policy>)
+    if constexpr (uses_warpgroups<Policy>)
       move_registers<Extents::start_registers, Extents::state_registers>();
     do {
       const Span<Layer> span = spans.span();

@@ -37,7 +37,7 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(),
   Block block(storage, problem.first_column);
 
   if (block.role() == ChunkRole::load) {
-    if constexpr (moves_registers<Policy>)
+    if constexpr (uses_warpgroups<Policy>)
       move_registers<Extents::start_registers, Extents::load_registers>();
     ChunkSource source;
     if (has_copy_engine && params.maps.are_valid) {
@@ -46,7 +46,7 @@ GDR_HIDDEN __global__ void __launch_bounds__(Policy::chunked.threads(),
     }
     block.load(span, source);
   } else {
-    if constexpr (moves_registers<Policy>)
+    if constexpr (uses_warpgroups<Policy>)
       move_registers<Extents::start_registers, Extents::state_registers>();
     block.clear();
     const int64_t number = int64_t{slot} * args.shape.heads + problem.head;

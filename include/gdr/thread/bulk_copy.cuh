@@ -28,6 +28,12 @@ GDR_DEVICE bool is_elected() {
   return elected != 0;
 }
 
+/// What this thread wrote to shared memory comes before what the copy engine, or a warpgroup's
+/// product, does there after a barrier.
+GDR_DEVICE void publish_to_async_proxy() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
 /// Makes a barrier that one thread arrives at.
 GDR_DEVICE void init_arrival(uint64_t& barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
@@ -70,6 +76,7 @@ GDR_DEVICE void copy_box(uint32_t target, const TensorMap& map, uint64_t& barrie
 inline constexpr bool has_copy_engine = false;
 
 GDR_DEVICE bool is_elected() { return false; }
+GDR_DEVICE void publish_to_async_proxy() {}
 
 GDR_DEVICE void init_arrival(uint64_t&) {}
 GDR_DEVICE void end_arrival(uint64_t&) {}

@@ -37,14 +37,6 @@ struct DivisionRange {
   GDR_HOST_DEVICE bool are_normal() const { return smallest >= 0x1p-126f && largest <= 0x1p126f; }
 };
 
-/// Whether some values are all finite: their sum of x * 0 is NaN once one is not.
-struct FiniteCheck {
-  float zero = 0.0f;
-
-  GDR_HOST_DEVICE void add(float x) { zero = ::fmaf(x, 0.0f, zero); }
-  GDR_HOST_DEVICE bool holds() const { return zero == 0.0f; }
-};
-
 /// DivisionRange for products that are given by their logarithms to base 2.
 struct LogDivisionRange {
   float largest = 0.0f;

@@ -12,7 +12,6 @@
 /// and of an operand A (16 x 16) the same elements, so that accumulators become operands in place.
 
 #include <gdr/block/swizzled_tile.cuh>
-#include <gdr/thread/chunk_range.hpp>
 #include <gdr/thread/convert.cuh>
 
 GDR_NAMESPACE_BEGIN
@@ -56,10 +55,10 @@ struct Accumulator {
 
 /// bfloat16 operands: one product per pair.
 struct Bfloat16Operands {
-  using Stored = __nv_bfloat16;  // an element in shared memory
+  using Number = __nv_bfloat16;  // what operands are made of
   /// What operands are loaded from.
   template <int Rows, int Columns>
-  using Tile = SwizzledTile<Stored, Rows, Columns>;
+  using Tile = SwizzledTile<Number, Rows, Columns>;
 
   struct A {
     uint32_t r[4];
@@ -100,7 +99,6 @@ struct Bfloat16Operands {
     return a;
   }
   /// What rounding to A left over, as an operand of its own.
-  static constexpr bool has_rest = true;
   static GDR_DEVICE A rest(const Accumulator& x, const A& a) {
     Accumulator left = from_a(a);
 #pragma unroll
@@ -166,7 +164,7 @@ struct Bfloat16Operands {
     mma_bf16(acc.c[1], a.r, b.r[2], b.r[3]);
   }
   /// Writes two neighbouring elements.
-  static GDR_DEVICE void store_pair(Stored* at, float x, float y) {
+  static GDR_DEVICE void store_pair(Number* at, float x, float y) {
     *reinterpret_cast<uint32_t*>(at) = pack(x, y);
   }
   /// Neighbouring elements of a row of a Tile.
@@ -176,190 +174,38 @@ struct Bfloat16Operands {
   }
   template <class Tile>
   static GDR_DEVICE void store_element(Tile& tile, int row, int column, float x) {
-    tile.at(row, column) = from_float<Stored>(x);
+    tile.at(row, column) = from_float<Number>(x);
   }
 };
 
-/// float operands rounded to tf32: one product per pair, 3e-4.
-///
-/// Instructions take 8 of the k axis at a time; k numbers 2 p and 2 p + 1 of a group of eight sit
-/// in slots p and p + 4, for A as for B, so that accumulators are operands in place.
-struct Tf32Operands {
-  using Stored = float;
-  template <int Rows, int Columns>
-  using Tile = SwizzledTile<Stored, Rows, Columns>;
-
-  struct A {
-    float x[2][4];  // as an accumulator's c
-  };
-  struct B {
-    float x[2][2][2];  // [n8][k8][e]: B[8 k8 + 2 p + e][8 n8 + g]
-  };
-
-  static GDR_DEVICE A to_a(const Accumulator& x) {
-    A a;
-#pragma unroll
-    for (int n = 0; n < 2; ++n) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) a.x[n][e] = x.c[n][e];
-    }
-    return a;
-  }
-  static GDR_DEVICE Accumulator from_a(const A& a) {
-    Accumulator x;
-#pragma unroll
-    for (int n = 0; n < 2; ++n) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) x.c[n][e] = a.x[n][e];
-    }
-    return x;
-  }
-  static GDR_DEVICE A lower_triangle(const Accumulator& x, int below, int lane) {
-    A a = to_a(x);
+/// Elements of a tile [k][m], as a fragment [m][k] of floats, from the given k and m on.
+template <class Tile>
+GDR_DEVICE Accumulator load_by_channel(const Tile& tile, int k, int m, int lane) {
+  using T = typename Tile::Element;
+  Accumulator x;
+  if constexpr (sizeof(T) == 4) {
 #pragma unroll
     for (int n8 = 0; n8 < 2; ++n8) {
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int row = 16 * below + lane / 4 + e / 2 * 8;
-        const int column = 8 * n8 + lane % 4 * 2 + e % 2;
-        if (column > row) a.x[n8][e] = 0.0f;
-      }
+      for (int e = 0; e < 4; ++e)
+        x.c[n8][e] =
+            tile.at(k + 8 * n8 + e % 2, m + e / 2 * 8, Tile::offset(lane % 4 * 2, lane / 4));
     }
-    return a;
-  }
-  static constexpr bool has_rest = true;
-  static GDR_DEVICE A rest(const Accumulator& x, const A& /*a*/) {
-    Accumulator left;
+  } else {
+    const auto a = Bfloat16Operands::load_a_transposed(tile, k, m, lane);
+    if constexpr (data_type_of<T> == DataType::bfloat16) {
+      x = Bfloat16Operands::from_a(a);
+    } else {
 #pragma unroll
-    for (int n = 0; n < 2; ++n) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        left.c[n][e] = x.c[n][e] - __uint_as_float(round_to_tf32(x.c[n][e]));
-      }
-    }
-    return to_a(left);
-  }
-
-  template <class Tile>
-  static GDR_DEVICE A load_a(const Tile& tile, int row, int column, int lane) {
-    const int g = lane / 4, p = lane % 4;
-    A a;
-#pragma unroll
-    for (int k8 = 0; k8 < 2; ++k8) {
-#pragma unroll
-      for (int m8 = 0; m8 < 2; ++m8) {
-        const auto pair = *reinterpret_cast<const float2*>(
-            &tile.at(row + 8 * m8, column + 8 * k8, Tile::offset(g, 2 * p)));
-        a.x[k8][2 * m8] = pair.x;
-        a.x[k8][2 * m8 + 1] = pair.y;
-      }
-    }
-    return a;
-  }
-  template <class Tile>
-  static GDR_DEVICE A load_a_transposed(const Tile& tile, int row, int column, int lane) {
-    const int g = lane / 4, p = lane % 4;
-    A a;
-#pragma unroll
-    for (int k8 = 0; k8 < 2; ++k8) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        a.x[k8][e] = tile.at(row + 8 * k8 + e % 2, column + e / 2 * 8, Tile::offset(2 * p, g));
-      }
-    }
-    return a;
-  }
-  template <class Tile>
-  static GDR_DEVICE void store_a(Tile& tile, int row, int column, int lane, const A& a) {
-    const int lane_offset = Tile::offset(lane / 4, lane % 4 * 2);
-#pragma unroll
-    for (int k8 = 0; k8 < 2; ++k8) {
-#pragma unroll
-      for (int m8 = 0; m8 < 2; ++m8) {
-        *reinterpret_cast<float2*>(&tile.at(row + 8 * m8, column + 8 * k8, lane_offset)) =
-            make_float2(a.x[k8][2 * m8], a.x[k8][2 * m8 + 1]);
+      for (int r = 0; r < 4; ++r) {
+        PackedVector<T, 2> pair;
+        pair.word[0] = a.r[r];
+        x.c[r / 2][r % 2 * 2] = pair.get(0);
+        x.c[r / 2][r % 2 * 2 + 1] = pair.get(1);
       }
     }
   }
-  template <class Tile>
-  static GDR_DEVICE void store_a_transposed(Tile& tile, int row, int column, int lane, const A& a) {
-    const int g = lane / 4, p = lane % 4;
-#pragma unroll
-    for (int k8 = 0; k8 < 2; ++k8) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        tile.at(row + 8 * k8 + e % 2, column + e / 2 * 8, Tile::offset(2 * p, g)) = a.x[k8][e];
-      }
-    }
-  }
-  struct FiniteCheck : gdr::FiniteCheck {
-    using gdr::FiniteCheck::add;
-    GDR_DEVICE void add(const A& a) {
-#pragma unroll
-      for (int n = 0; n < 2; ++n) {
-#pragma unroll
-        for (const float x : a.x[n]) add(x);
-      }
-    }
-  };
-  template <class Tile>
-  static GDR_DEVICE B load_b_transposed(const Tile& tile, int row, int column, int lane) {
-    const int g = lane / 4, p = lane % 4;
-    B b;
-#pragma unroll
-    for (int n8 = 0; n8 < 2; ++n8) {
-#pragma unroll
-      for (int k8 = 0; k8 < 2; ++k8) {
-        const auto pair = *reinterpret_cast<const float2*>(
-            &tile.at(row + 8 * n8, column + 8 * k8, Tile::offset(g, 2 * p)));
-        b.x[n8][k8][0] = pair.x;
-        b.x[n8][k8][1] = pair.y;
-      }
-    }
-    return b;
-  }
-  template <class Tile>
-  static GDR_DEVICE B load_b(const Tile& tile, int row, int column, int lane) {
-    const int g = lane / 4, p = lane % 4;
-    B b;
-#pragma unroll
-    for (int n8 = 0; n8 < 2; ++n8) {
-#pragma unroll
-      for (int k8 = 0; k8 < 2; ++k8) {
-#pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          b.x[n8][k8][e] = tile.at(row + 8 * k8 + e, column + 8 * n8, Tile::offset(2 * p, g));
-        }
-      }
-    }
-    return b;
-  }
-
-  static GDR_DEVICE void multiply_add(Accumulator& acc, const A& a, const B& b) {
-#pragma unroll
-    for (int k8 = 0; k8 < 2; ++k8) {
-      const float(&x)[4] = a.x[k8];
-      const float in_slots[4] = {x[0], x[2], x[1], x[3]};
-      uint32_t rounded[4];
-#pragma unroll
-      for (int e = 0; e < 4; ++e) rounded[e] = round_to_tf32(in_slots[e]);
-#pragma unroll
-      for (int n8 = 0; n8 < 2; ++n8) {
-        mma_tf32(acc.c[n8], rounded, round_to_tf32(b.x[n8][k8][0]), round_to_tf32(b.x[n8][k8][1]));
-      }
-    }
-  }
-  static GDR_DEVICE void store_pair(Stored* at, float x, float y) {
-    *reinterpret_cast<float2*>(at) = make_float2(x, y);
-  }
-  template <class Tile, int N>
-  static GDR_DEVICE void load_row(const Tile& tile, int row, int column, float (&x)[N]) {
-    load_elements(&tile.at(row, column), x);
-  }
-  template <class Tile>
-  static GDR_DEVICE void store_element(Tile& tile, int row, int column, float x) {
-    tile.at(row, column) = x;
-  }
-};
+  return x;
+}
 
 GDR_NAMESPACE_END

@@ -29,6 +29,7 @@ GDR_DEVICE int opaque(int x) {
   asm volatile("" : "+r"(x));
   return x;
 }
+/// The same by an instruction, so that x before and after it may be in different registers.
 GDR_DEVICE float opaque(float x) {
   asm volatile("mov.b32 %0, %0;" : "+f"(x));
   return x;

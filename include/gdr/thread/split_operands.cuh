@@ -12,7 +12,7 @@ GDR_NAMESPACE_BEGIN
 /// x = high + low, both rounded to nearest: 2^-18 of x is lost. All four products per pair, 5e-6.
 struct SplitOperands {
   using Half = Bfloat16Operands;
-  using Stored = float;  // an element as it comes; its bytes become two numbers
+  using Number = float;
   /// The high numbers' rows, then the low ones', so that panels of both alternate.
   template <int Rows, int Columns>
   using Tile = SwizzledTile<__nv_bfloat16, 2 * Rows, Columns>;
@@ -46,7 +46,6 @@ struct SplitOperands {
     left.subtract(Half::from_a(Half::to_a(x)));
     return {Half::lower_triangle(x, below, lane), Half::lower_triangle(left, below, lane)};
   }
-  static constexpr bool has_rest = true;
   static GDR_DEVICE A rest(const Accumulator& x, const A& a) {
     Accumulator left = x;
     left.subtract(from_a(a));
@@ -62,6 +61,11 @@ struct SplitOperands {
   static GDR_DEVICE void store_a(Tile& tile, int row, int column, int lane, const A& a) {
     Half::store_a(tile, row, column, lane, a.high);
     Half::store_a(tile, low_row<Tile>(row), column, lane, a.low);
+  }
+  template <class Tile>
+  static GDR_DEVICE void store_a_transposed(Tile& tile, int row, int column, int lane, const A& a) {
+    Half::store_a_transposed(tile, row, column, lane, a.high);
+    Half::store_a_transposed(tile, low_row<Tile>(row), column, lane, a.low);
   }
   template <class Tile>
   static GDR_DEVICE B load_b_transposed(const Tile& tile, int row, int column, int lane) {
@@ -80,18 +84,13 @@ struct SplitOperands {
     Half::multiply_add(acc, a.high, b.high);
   }
 
-  /// A from a tile of elements as they come, [K][M], and to one.
+  /// A from a tile of elements as they come, [K][M].
   template <class Elements>
   static GDR_DEVICE A load_a_transposed(const Elements& tile, int row, int column, int lane) {
-    return to_a(Tf32Operands::from_a(Tf32Operands::load_a_transposed(tile, row, column, lane)));
+    return to_a(load_by_channel(tile, row, column, lane));
   }
-  template <class Elements>
-  static GDR_DEVICE void store_a_transposed(Elements& tile, int row, int column, int lane,
-                                            const A& a) {
-    Tf32Operands::store_a_transposed(tile, row, column, lane, Tf32Operands::to_a(from_a(a)));
-  }
-  static GDR_DEVICE void store_pair(Stored* at, float x, float y) {
-    Tf32Operands::store_pair(at, x, y);
+  static GDR_DEVICE void store_pair(Number* at, float x, float y) {
+    *reinterpret_cast<float2*>(at) = make_float2(x, y);
   }
 
   struct FiniteCheck {
@@ -122,20 +121,9 @@ struct SplitOperands {
   }
 };
 
-/// What a layer's products are made of.
+/// What a layer's products are made of. Of float16, too, two numbers: they hold its 11 bits, and
+/// scaled values pass its range.
 template <DataType Type>
-struct OperandsOf;
-template <>
-struct OperandsOf<DataType::bfloat16> {
-  using type = Bfloat16Operands;
-};
-template <>
-struct OperandsOf<DataType::float16> {
-  using type = Tf32Operands;  // scaled values pass the range of float16
-};
-template <>
-struct OperandsOf<DataType::float32> {
-  using type = SplitOperands;
-};
+using OperandsOf = stdx::conditional_t<Type == DataType::bfloat16, Bfloat16Operands, SplitOperands>;
 
 GDR_NAMESPACE_END

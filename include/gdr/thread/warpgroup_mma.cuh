@@ -13,6 +13,7 @@
 /// barrier.
 
 #include <gdr/block/swizzled_tile.cuh>
+#include <gdr/thread/bulk_copy.cuh>
 
 GDR_NAMESPACE_BEGIN
 
@@ -24,9 +25,6 @@ inline constexpr bool has_warpgroup_mma = false;
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-GDR_DEVICE void publish_to_async_proxy() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
 /// Changes the registers that each thread of the warpgroup may use from what the kernel starts
 /// with. Every warpgroup of a block goes through this once.
 template <int Start, int Registers>
@@ -149,7 +147,6 @@ GDR_DEVICE void warpgroup_mma(float* d, uint64_t a, uint64_t b) {
 
 #else
 
-GDR_DEVICE void publish_to_async_proxy() {}
 template <int Start, int Registers>
 GDR_DEVICE void move_registers() {}
 
