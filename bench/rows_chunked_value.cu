@@ -75,6 +75,7 @@ void add_chunked_value_rows(Rows& rows) {
 
   add_sweeps(rows);
   add_crossover<Log128>(rows, "value-log");
+  add_split_crossover<Log128>(rows, "value-log", {2, 16, 24, 33}, {512, 1024, 2048, 4096});
 }
 
 }  // namespace gdr::bench

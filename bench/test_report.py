@@ -219,9 +219,11 @@ class ReportTest(unittest.TestCase):
         self.record("a.json", make_context(), [
             make_entry(f"forward/{PROBLEM}/chunked", 200),
             make_entry(f"crossover/{PROBLEM.replace('2048', '32')}/chunked", 7),
-        ])
+        ] + [make_entry(f"crossover/value-log/1x8192x{heads}x128/bfloat16/slow/graph/{form}", 8)
+             for heads in (2, 16) for form in ("chunked", "chunked_split", "automatic")])
         self.assertEqual(self.run_report(), 0)
         self.assertIn("8x2048x16x128", self.line("| value gate"))
+        self.assertFalse((self.root / "results" / "gpu" / "chart.svg").exists())
 
     def test_a_name_that_cannot_be_read_is_refused(self):
         self.record("a.json", make_context(), [make_entry("forward/value-log/8x8x1x8", 640)])

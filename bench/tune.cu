@@ -49,12 +49,10 @@ constexpr Gates tune_gates() {
 
 /// The chunked form cuts sequences where automatic would cut them, given a workspace.
 Algorithm algorithm_for(const TuneShape& shape, Algorithm form) {
-  gdr::detail::FormProblem problem;
+  gdr::detail::FormProblem problem = gdr::detail::form_problem(ForwardArgs<TuneLayer>{});
   problem.sequences = shape.sequences > 0 ? shape.sequences : shape.batch;
   problem.tokens = shape.batch * shape.seq_len;
   problem.heads = shape.heads;
-  problem.key_dim = TuneLayer::key_dim;
-  problem.value_dim = TuneLayer::value_dim;
   problem.has_workspace = true;
   const Algorithm automatic = gdr::detail::choose_form(problem);
   const bool cuts = form == Algorithm::chunked && automatic == Algorithm::chunked_split;

@@ -106,4 +106,21 @@ void add_crossover(Rows& rows, const std::string& layer) {
   }
 }
 
+/// The chunked form with sequences whole and cut, and the automatic choice, over heads and lengths
+/// where the faster one changes.
+template <class Layer, template <class> class Policy = DefaultPolicy>
+void add_split_crossover(Rows& rows, const std::string& layer, const std::vector<int64_t>& heads,
+                         const std::vector<int64_t>& lengths) {
+  for (const int64_t h : heads) {
+    for (const int64_t seq_len : lengths) {
+      Problem problem = chunked_problem(1, seq_len, h);
+      for (const Algorithm algorithm :
+           {Algorithm::chunked, Algorithm::chunked_split, Algorithm::automatic}) {
+        problem.algorithm = algorithm;
+        add_forward<Layer, Policy>(rows, layer, problem, "crossover");
+      }
+    }
+  }
+}
+
 }  // namespace gdr::bench

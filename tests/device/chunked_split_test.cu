@@ -254,6 +254,32 @@ TEST_F(ChunkedSplit, CutInTwoCalls) {
 
 // --- The workspace ---
 
+// What automatic takes: as named with a workspace, whole sequences without one or where they are
+// too short to be split.
+TEST_F(ChunkedSplit, AutomaticTakesItWithAWorkspace) {
+  using L = ValueBfloat;
+  Problem<L> problem = make_problem<L>(base(1, 1200, 2));
+  const auto run_as = [&](Algorithm form) {
+    problem.spec.algorithm = form;
+    return run_and_check(problem);
+  };
+  const Result split = run_as(Algorithm::chunked_split);
+  const Result whole = run_as(Algorithm::chunked);
+  EXPECT_FALSE(same_bits(split.o, whole.o).ok);
+  expect_same_bits(run_as(Algorithm::automatic), split, "with a workspace");
+  DeviceProblem<L> device(problem);
+  gdr::ForwardArgs<L> args = device.args();
+  ASSERT_GT(args.workspace_bytes, 0);
+  args.workspace = nullptr;
+  const gdr::Status status = gdr::forward<L>(args, nullptr);
+  EXPECT_TRUE(status.ok()) << describe(status);
+  expect_same_bits(device.collect(), whole, "without one");
+
+  Spec spec = base(1, 600, 2);
+  spec.algorithm = Algorithm::automatic;
+  EXPECT_EQ(gdr::workspace_size<L>(DeviceProblem<L>(make_problem<L>(spec)).args()), 0);
+}
+
 TEST_F(ChunkedSplit, AWorkspaceIsNeeded) {
   for_each_layer(Every{}, [&](auto layer) {
     using L = typename decltype(layer)::type;

@@ -134,9 +134,6 @@ TEST(ChooseForm, ALongSequenceAmongManyShortOnesIsFound) {
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
   p.tokens = 255 + 1024;
   EXPECT_EQ(choose_form(p), Algorithm::by_length);
-  p.element_type = DataType::float16;
-  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
-  p.element_type = DataType::bfloat16;
   p.delta_rule = true;
   EXPECT_EQ(choose_form(p), Algorithm::recurrent);
 }
@@ -154,25 +151,19 @@ TEST(ChooseForm, ByLengthOfEqualLengthsIsOneForm) {
   EXPECT_EQ(choose_form(p), Algorithm::by_length);
 }
 
-TEST(ChooseForm, Float16IsRecurrentBeyondOneWave) {
-  FormProblem p = dense(1, 64, 66);  // 132 blocks
-  p.element_type = DataType::float16;
-  EXPECT_EQ(choose_form(p), Algorithm::chunked);
-  p.tokens -= 1;
-  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
-  p = dense(1, 8192, 67);
-  EXPECT_EQ(choose_form(p), Algorithm::chunked);
-  p.element_type = DataType::float32;
-  EXPECT_EQ(choose_form(p), Algorithm::chunked);
-  p.element_type = DataType::float16;
-  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
-  p = dense(1, 8192, 8);
-  p.element_type = DataType::float16;
-  EXPECT_EQ(choose_form(p), Algorithm::chunked);
-  p.batch_invariant = true;
-  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
-  p.element_type = DataType::float32;
-  EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+TEST(ChooseForm, TheTypeCountsOnlyWithBatchInvariance) {
+  for (const DataType type : {DataType::float32, DataType::float16, DataType::bfloat16}) {
+    for (const int64_t heads : {8, 67}) {
+      FormProblem p = dense(1, 64, heads);
+      p.element_type = type;
+      EXPECT_EQ(choose_form(p), Algorithm::chunked);
+      p.tokens -= 1;
+      EXPECT_EQ(choose_form(p), Algorithm::recurrent);
+      p.batch_invariant = true;
+      EXPECT_EQ(choose_form(p),
+                type == DataType::bfloat16 ? Algorithm::chunked : Algorithm::recurrent);
+    }
+  }
 }
 
 TEST(ChooseForm, FewBlocksWithLongSequencesAndAWorkspaceAreSplit) {
@@ -191,21 +182,91 @@ TEST(ChooseForm, ABlockIsASequenceAHeadAnd64ValueChannels) {
   }
 }
 
-TEST(ChooseForm, MoreThanAQuarterOfTheBlocksAreNotSplit) {
+// A part of 128 tokens and a piece of 256 are the longest way. One block: 320 + 6 tokens to be saved.
+TEST(ChooseForm, ASplitSavesMoreThanItsLaunchesCost) {
   FormProblem p = split();
   p.value_dim = 64;
-  p.heads = split_blocks / 4;
+  p.tokens = 128 + 256 + 326;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked_split);
+  p.tokens -= 1;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+}
+
+TEST(ChooseForm, ASplitSavesMoreThanTheStatesOfItsBlocksCost) {
+  FormProblem p = split();
+  p.value_dim = 64;
+  p.states_per_sm = 2;
+  p.heads = 33;
+  p.tokens = 128 + 256 + 320 + 6 * 33;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked_split);
+  p.tokens -= 1;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+}
+
+TEST(ChooseForm, MoreBlocksThanTwoPiecesHaveRoomForAreNotSplit) {
+  FormProblem p = split();
+  p.tokens = 1 << 20;
+  p.value_dim = 64;
+  p.heads = split_blocks / 2;
   EXPECT_EQ(choose_form(p), Algorithm::chunked_split);
   p.heads += 1;
   EXPECT_EQ(choose_form(p), Algorithm::chunked);
 }
 
-TEST(ChooseForm, SequencesBelow2048TokensAreNotSplit) {
+// Pieces of 1024 tokens: parts of 256 where two blocks share a multiprocessor, else of 512.
+TEST(ChooseForm, ShorterPartsSaveMore) {
   FormProblem p = split();
   p.tokens = 2048;
-  EXPECT_EQ(choose_form(p), Algorithm::chunked_split);
-  p.tokens = 2047;
+  p.heads = 33;
   EXPECT_EQ(choose_form(p), Algorithm::chunked);
+  p.states_per_sm = 2;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked_split);
+}
+
+// 256 tokens saved, 716 of bfloat16 needed.
+TEST(ChooseForm, TokensOfTwoNumbersSaveThreeTimesAsMuch) {
+  FormProblem p = split();
+  p.tokens = 1024;
+  p.heads = 33;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+  for (const DataType type : {DataType::float32, DataType::float16}) {
+    p.element_type = type;
+    p.tokens = 1024;
+    EXPECT_EQ(choose_form(p), Algorithm::chunked_split);
+    p.tokens = 1007;  // 239 saved, three times which is 717
+    EXPECT_EQ(choose_form(p), Algorithm::chunked_split);
+    p.tokens = 1006;
+    EXPECT_EQ(choose_form(p), Algorithm::chunked);
+  }
+}
+
+TEST(ChooseForm, SequencesByOffsetsAreSplitByTheirAverage) {
+  FormProblem p = dense(2, 128 + 256 + 332, 1);
+  p.value_dim = 64;
+  p.has_workspace = p.has_offsets = true;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked_split);
+  p.tokens -= 1;
+  EXPECT_EQ(choose_form(p), Algorithm::chunked);
+}
+
+// Where whole and cut sequences were measured on both sides of the crossing, K = V = 128.
+TEST(ChooseForm, TheFasterOfTheMeasuredFormsIsTaken) {
+  const struct {
+    int states_per_sm;  // 2 of the value gate, 1 of the key gate
+    int64_t heads;
+    int64_t whole_at;
+    int64_t split_at;
+  } cases[] = {{2, 1, 512, 1024},   {2, 8, 512, 1024},   {2, 16, 512, 1024},  {2, 17, 1024, 1536},
+               {2, 22, 1024, 1536}, {2, 33, 1536, 2048}, {1, 22, 1024, 3072}, {1, 33, 2048, 3072}};
+  for (const auto& c : cases) {
+    FormProblem p = split();
+    p.states_per_sm = c.states_per_sm;
+    p.heads = c.heads;
+    p.tokens = c.whole_at;
+    EXPECT_EQ(choose_form(p), Algorithm::chunked) << c.heads;
+    p.tokens = c.split_at;
+    EXPECT_EQ(choose_form(p), Algorithm::chunked_split) << c.heads;
+  }
 }
 
 TEST(ChooseForm, WithoutAWorkspaceNothingIsSplit) {
@@ -402,7 +463,7 @@ TEST(FormProblem, AnySizesAreTaken) {
     for (const int64_t tokens : sizes) {
       for (const int64_t heads : sizes) {
         for (const int extent : extents) {
-          for (int bits = 0; bits < 4; ++bits) {
+          for (int bits = 0; bits < 8; ++bits) {
             FormProblem p;
             p.sequences = sequences;
             p.tokens = tokens;
@@ -411,6 +472,7 @@ TEST(FormProblem, AnySizesAreTaken) {
             p.gate_channels = 256;
             p.has_offsets = (bits & 1) != 0;
             p.batch_invariant = (bits & 2) != 0;
+            p.element_type = (bits & 4) != 0 ? DataType::float32 : DataType::bfloat16;
             p.has_workspace = true;
             ASSERT_NE(choose_form(p), Algorithm::automatic);
             const Cut cut = cut_sequences(p);

@@ -9,15 +9,12 @@
 ///
 /// Algorithm::automatic takes
 ///   - the recurrent form under the delta rule and for heads of fewer than 48 key channels;
-///   - for float16, whose products are those of single warps, the recurrent form also where the
-///     chunked form's blocks, one for each sequence, head and 64 value channels, are more than
-///     `split_blocks`;
 ///   - where sequences are short on average, under `long_sequence` tokens, the recurrent form; with
 ///     cu_seqlens both, by each sequence's length, if there may be one of 1024 tokens among them;
-///   - else the chunked form; cut into pieces (chunked_split) where its blocks are at most a quarter
-///     of `split_blocks`, sequences have at least 2048 tokens on average, and the caller gave a
-///     workspace; with cu_seqlens and more blocks than eight times `split_blocks`, so that blocks
-///     for short sequences may be what takes the time, both forms by each one's length.
+///   - else the chunked form; cut into pieces (chunked_split) where the caller gave a workspace and
+///     a sequence of average length saves more tokens by it than it costs (`split_pays`); with
+///     cu_seqlens and more blocks than eight times `split_blocks`, so that blocks for short
+///     sequences may be what takes the time, both forms by each one's length.
 /// With batch_invariant it may look at K and the type alone of these, takes bfloat16 to the chunked
 /// form and the others to the recurrent one, and never cuts.
 
@@ -37,6 +34,14 @@ inline constexpr int64_t part_step = 64;
 inline constexpr int64_t least_piece = 256;
 inline constexpr int64_t least_part = 128;
 inline constexpr int64_t fixed_piece = 2048;  // with batch_invariant
+/// What cutting costs, in tokens of bfloat16: two more launches, and for each block the states
+/// of its parts and pieces. About 8 us and 0.15 us where a token takes 0.026. Measured on an H200,
+/// K = V = 64 and 128, 1 to 66 blocks, 512 to 8192 tokens: the form so chosen takes at most 5 % more
+/// than the faster one. Of float32 and float16, whose operands are two numbers each, a token takes
+/// about three times as long.
+inline constexpr int64_t split_cost = 320;
+inline constexpr int64_t split_cost_of_block = 6;
+inline constexpr int64_t token_of_two_numbers = 3;
 
 /// Sizes that the choice looks at. Nothing has been checked: they may be negative or huge.
 struct FormProblem {
@@ -91,33 +96,6 @@ GDR_HIDDEN inline int64_t chunked_blocks(const FormProblem& p) {
   return limited_product(limited_product(p.sequences, p.heads), (p.value_dim + 63) / 64);
 }
 
-/// The form that serves the problem; never automatic, and by_length with cu_seqlens alone.
-GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
-  if (p.algorithm == Algorithm::by_length && !p.has_offsets) {
-    const bool is_long = has_sizes(p) && p.tokens / p.sequences >= long_sequence(p);
-    return is_long ? Algorithm::chunked : Algorithm::recurrent;
-  }
-  if (p.algorithm != Algorithm::automatic) return p.algorithm;
-  if (p.delta_rule || p.key_dim < 48 || !has_sizes(p)) return Algorithm::recurrent;
-  if (p.batch_invariant) {
-    return p.element_type == DataType::bfloat16 ? Algorithm::chunked : Algorithm::recurrent;
-  }
-  if (p.element_type == DataType::float16 && chunked_blocks(p) > split_blocks) {
-    return Algorithm::recurrent;
-  }
-  const bool may_differ = p.has_offsets && p.sequences > 1;
-  const bool many_blocks = chunked_blocks(p) > 8 * split_blocks;
-  const int64_t average = p.tokens / p.sequences;
-  if (average < long_sequence(p)) {
-    // What a long sequence costs token by token is more than a second launch in vain.
-    const int64_t longest = p.tokens - p.sequences + 1;  // if none is empty
-    return may_differ && longest >= 1024 ? Algorithm::by_length : Algorithm::recurrent;
-  }
-  const bool few_blocks = chunked_blocks(p) <= split_blocks / 4;
-  if (few_blocks && average >= 2048 && p.has_workspace) return Algorithm::chunked_split;
-  return may_differ && many_blocks ? Algorithm::by_length : Algorithm::chunked;
-}
-
 /// How chunked_split cuts the sequences.
 struct Cut {
   int64_t tokens = 0;        // of a piece
@@ -164,6 +142,38 @@ GDR_HIDDEN inline Cut cut_sequences(const FormProblem& p) {
   cut.slots = slots(cut.tokens, cut.per_sequence);
   cut.part_slots = slots(cut.part_tokens, cut.parts_per_sequence());
   return cut;
+}
+
+/// Whether cut sequences are faster than whole ones. The longest way through blocks is then a part,
+/// in the first pass, and a piece, in place of a sequence.
+GDR_HIDDEN inline bool split_pays(const FormProblem& p) {
+  const Cut cut = cut_sequences(p);
+  const int64_t saved = p.tokens / p.sequences - cut.part_tokens - cut.tokens;
+  const int64_t token = p.element_type == DataType::bfloat16 ? 1 : token_of_two_numbers;
+  return token * saved >= split_cost + split_cost_of_block * chunked_blocks(p);
+}
+
+/// The form that serves the problem; never automatic, and by_length with cu_seqlens alone.
+GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
+  if (p.algorithm == Algorithm::by_length && !p.has_offsets) {
+    const bool is_long = has_sizes(p) && p.tokens / p.sequences >= long_sequence(p);
+    return is_long ? Algorithm::chunked : Algorithm::recurrent;
+  }
+  if (p.algorithm != Algorithm::automatic) return p.algorithm;
+  if (p.delta_rule || p.key_dim < 48 || !has_sizes(p)) return Algorithm::recurrent;
+  if (p.batch_invariant) {
+    return p.element_type == DataType::bfloat16 ? Algorithm::chunked : Algorithm::recurrent;
+  }
+  const bool may_differ = p.has_offsets && p.sequences > 1;
+  const bool many_blocks = chunked_blocks(p) > 8 * split_blocks;
+  const int64_t average = p.tokens / p.sequences;
+  if (average < long_sequence(p)) {
+    // What a long sequence costs token by token is more than a second launch in vain.
+    const int64_t longest = p.tokens - p.sequences + 1;  // if none is empty
+    return may_differ && longest >= 1024 ? Algorithm::by_length : Algorithm::recurrent;
+  }
+  if (p.has_workspace && split_pays(p)) return Algorithm::chunked_split;
+  return may_differ && many_blocks ? Algorithm::by_length : Algorithm::chunked;
 }
 
 /// Elements of a row of a state in the workspace, a multiple of 16 bytes. What lies past K is of no
