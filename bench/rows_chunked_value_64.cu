@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The gdr authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The chunked form under the value gate, bfloat16, D 64, and where the forms cross.
+// The chunked form under the value gate, bfloat16, D 64, and where the forms cross, D 64 and 32.
 
 #include "bench/support/forward_row.cuh"
 
@@ -14,6 +14,7 @@ void add_chunked_value_64_rows(Rows& rows) {
   add_forward<Linear64, ChunkedPolicy>(rows, "value-linear", problem);
   add_forward<Log64, ChunkedPolicy>(rows, "value-log", problem);
   add_crossover<Log64>(rows, "value-log");
+  add_crossover<Recurrence<HeadDim<32>, __nv_bfloat16, ValueGate<Log>>>(rows, "value-log");
 }
 
 }  // namespace gdr::bench

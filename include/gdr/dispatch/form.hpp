@@ -8,7 +8,8 @@
 /// with the recurrent form where the chunked one's tiles do not fit the device's shared memory.
 ///
 /// Algorithm::automatic takes
-///   - the recurrent form under the delta rule and for heads of fewer than 48 key channels;
+///   - the recurrent form under the delta rule and for heads of up to 16 key channels; of up to 32
+///     also where sequences are not cut and make few blocks;
 ///   - where sequences are short on average, under `long_sequence` tokens, the recurrent form; with
 ///     cu_seqlens both, by each sequence's length, if there may be one of 1024 tokens among them;
 ///   - else the chunked form; cut into pieces (chunked_split) where the caller gave a workspace and
@@ -35,12 +36,12 @@ inline constexpr int64_t least_piece = 256;
 inline constexpr int64_t least_part = 128;
 inline constexpr int64_t fixed_piece = 2048;  // with batch_invariant
 /// What cutting costs, in tokens of bfloat16: two more launches, and for each block the states
-/// of its parts and pieces. About 8 us and 0.15 us where a token takes 0.026. Measured on an H200,
+/// of its parts and pieces. About 8 us and 0.16 us where a token takes 0.023. Measured on an H200,
 /// K = V = 64 and 128, 1 to 66 blocks, 512 to 8192 tokens: the form so chosen takes at most 5 % more
 /// than the faster one. Of float32 and float16, whose operands are two numbers each, a token takes
 /// about three times as long.
-inline constexpr int64_t split_cost = 320;
-inline constexpr int64_t split_cost_of_block = 6;
+inline constexpr int64_t split_cost = 352;
+inline constexpr int64_t split_cost_of_block = 7;
 inline constexpr int64_t token_of_two_numbers = 3;
 
 /// Sizes that the choice looks at. Nothing has been checked: they may be negative or huge.
@@ -88,8 +89,16 @@ GDR_HIDDEN inline bool has_sizes(const FormProblem& p) {
          within(p.heads, 1, size_limit) && within(p.key_dim, 1, 256) && within(p.value_dim, 1, 256);
 }
 
-/// Tokens from which on the chunked form is the faster one for a sequence.
-GDR_HIDDEN inline int64_t long_sequence(const FormProblem& p) { return p.key_dim <= 64 ? 32 : 64; }
+/// Heads whose step by step update is short beside a chunk's fixed cost.
+inline constexpr int fewest_chunked_keys = 17;
+inline constexpr int most_narrow_keys = 32;
+/// Tokens from which on the chunked form is the faster one for a sequence: where the bench's rows
+/// cross.
+GDR_HIDDEN inline int64_t long_sequence(const FormProblem& p) {
+  if (p.key_dim > 64) return 64;
+  if (p.key_dim > most_narrow_keys || p.key_dim < 1) return 32;
+  return (p.element_type == DataType::float16 ? 12288 : 4096) / p.key_dim;
+}
 
 /// Blocks of the chunked form, each for 64 value channels.
 GDR_HIDDEN inline int64_t chunked_blocks(const FormProblem& p) {
@@ -160,10 +169,15 @@ GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
     return is_long ? Algorithm::chunked : Algorithm::recurrent;
   }
   if (p.algorithm != Algorithm::automatic) return p.algorithm;
-  if (p.delta_rule || p.key_dim < 48 || !has_sizes(p)) return Algorithm::recurrent;
+  if (p.delta_rule || p.key_dim < fewest_chunked_keys || !has_sizes(p)) return Algorithm::recurrent;
+  const bool is_narrow = p.key_dim <= most_narrow_keys;
   if (p.batch_invariant) {
-    return p.element_type == DataType::bfloat16 ? Algorithm::chunked : Algorithm::recurrent;
+    const bool is_chunked = p.element_type == DataType::bfloat16 && !is_narrow;
+    return is_chunked ? Algorithm::chunked : Algorithm::recurrent;
   }
+  if (p.has_workspace && split_pays(p)) return Algorithm::chunked_split;
+  // Step by step few of them are spread over more blocks.
+  if (is_narrow && chunked_blocks(p) < split_blocks / 2) return Algorithm::recurrent;
   const bool may_differ = p.has_offsets && p.sequences > 1;
   const bool many_blocks = chunked_blocks(p) > 8 * split_blocks;
   const int64_t average = p.tokens / p.sequences;
@@ -172,7 +186,6 @@ GDR_HIDDEN inline Algorithm choose_form(const FormProblem& p) {
     const int64_t longest = p.tokens - p.sequences + 1;  // if none is empty
     return may_differ && longest >= 1024 ? Algorithm::by_length : Algorithm::recurrent;
   }
-  if (p.has_workspace && split_pays(p)) return Algorithm::chunked_split;
   return may_differ && many_blocks ? Algorithm::by_length : Algorithm::chunked;
 }
 
