@@ -93,32 +93,33 @@ inline Problem chunked_problem(int64_t batch, int64_t seq_len, int64_t heads) {
   return problem;
 }
 
-/// Both forms and the automatic choice over lengths where the faster one changes.
-template <class Layer>
-void add_crossover(Rows& rows, const std::string& layer) {
-  for (const int64_t seq_len : {16, 32, 64, 128, 256}) {
-    Problem problem = chunked_problem(8, seq_len, 16);
-    for (const Algorithm algorithm :
-         {Algorithm::recurrent, Algorithm::chunked, Algorithm::automatic}) {
-      problem.algorithm = algorithm;
-      add_forward<Layer>(rows, layer, problem, "crossover");
-    }
+/// A problem by two forms and the automatic choice, where the faster one changes.
+template <class Layer, template <class> class Policy>
+void add_beside_automatic(Rows& rows, const std::string& layer, Problem problem, Algorithm one,
+                          Algorithm other) {
+  for (const Algorithm algorithm : {one, other, Algorithm::automatic}) {
+    problem.algorithm = algorithm;
+    add_forward<Layer, Policy>(rows, layer, problem, "crossover");
   }
 }
 
-/// The chunked form with sequences whole and cut, and the automatic choice, over heads and lengths
-/// where the faster one changes.
+/// Step by step and in chunks, over lengths.
+template <class Layer>
+void add_crossover(Rows& rows, const std::string& layer) {
+  for (const int64_t seq_len : {16, 32, 64, 128, 256}) {
+    add_beside_automatic<Layer, DefaultPolicy>(rows, layer, chunked_problem(8, seq_len, 16),
+                                               Algorithm::recurrent, Algorithm::chunked);
+  }
+}
+
+/// In chunks with sequences whole and cut, over heads and lengths.
 template <class Layer, template <class> class Policy = DefaultPolicy>
 void add_split_crossover(Rows& rows, const std::string& layer, const std::vector<int64_t>& heads,
                          const std::vector<int64_t>& lengths) {
   for (const int64_t h : heads) {
     for (const int64_t seq_len : lengths) {
-      Problem problem = chunked_problem(1, seq_len, h);
-      for (const Algorithm algorithm :
-           {Algorithm::chunked, Algorithm::chunked_split, Algorithm::automatic}) {
-        problem.algorithm = algorithm;
-        add_forward<Layer, Policy>(rows, layer, problem, "crossover");
-      }
+      add_beside_automatic<Layer, Policy>(rows, layer, chunked_problem(1, seq_len, h),
+                                          Algorithm::chunked, Algorithm::chunked_split);
     }
   }
 }

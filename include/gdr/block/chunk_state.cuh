@@ -184,6 +184,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
     const Prepared& chunk = storage_.prepared[n % Extents::prepared_chunks];
     typename Products::Written written;
     Accumulator o[token_blocks];
+    // Half of them are asked for while products are under way: registers are few.
     constexpr int early = (token_blocks + 1) / 2;
     Accumulator factors[early];
     Operand w[token_blocks];
@@ -209,8 +210,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
     wait_for_scores();
     Products::add(w, chunk.scores, o);
     if constexpr (writes_first) {
-#pragma unroll
-      for (int b = 0; b < early; ++b) factors[b] = output_factors(chunk, b);
+      load_output_factors(chunk, factors);
       Products::template wait_add<0>(o);
     } else {
       if constexpr (Products::is_split) Products::template wait_read<1>(o);
@@ -221,9 +221,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
       } else {
         Products::write(w, storage_.k_operand(n), 0, state_, written);
       }
-      // Half of them while products are under way: registers are few.
-#pragma unroll
-      for (int b = 0; b < early; ++b) factors[b] = output_factors(chunk, b);
+      load_output_factors(chunk, factors);
       Products::template wait_add<1>(o);
     }
 #pragma unroll
@@ -330,7 +328,7 @@ class ChunkState : public StateWarp<Layer, Policy> {
         }
       }
 #pragma unroll
-      for (int i = 0; i < blocks; ++i) finish_outputs(chunk, first + i, o[i]);
+      for (int i = 0; i < blocks; ++i) o[i].multiply(output_factors(chunk, first + i));
       put_out(first, o);
     }
     write_values(chunk, n, valid);
@@ -377,12 +375,13 @@ class ChunkState : public StateWarp<Layer, Policy> {
 
   using Base::add_causally;
   using Base::channel_group;
-  using Base::finish_outputs;
   using Base::finish_span;
   using Base::has_channels;
   using Base::is_idle;
   using Base::keep_span;
   using Base::lane_;
+  using Base::load_output_factors;
+  using Base::output_factors;
   using Base::parks_state;
   using Base::place;
   using Base::read;

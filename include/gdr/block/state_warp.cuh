@@ -146,10 +146,7 @@ class StateWarp {
     }
   }
 
-  /// What is left to do to the outputs of a chunk that is one span.
-  GDR_DEVICE void finish_outputs(const Prepared& chunk, int block, Accumulator& o) const {
-    o.multiply(output_factors(chunk, block));
-  }
+  /// What the outputs of a chunk that is one span are to be multiplied by.
   GDR_DEVICE Accumulator output_factors(const Prepared& chunk, int block) const {
     if constexpr (axis == GateAxis::value) {  // with the outputs' scale
       return chunk.factors.products[channel_group()].load(block, lane_);
@@ -159,6 +156,12 @@ class StateWarp {
                      [&](float& x, int t, int) { x = chunk.output_scale[t]; });
       return scale;
     }
+  }
+  /// The same of a chunk's first blocks.
+  template <int Blocks>
+  GDR_DEVICE void load_output_factors(const Prepared& chunk, Accumulator (&factors)[Blocks]) const {
+#pragma unroll
+    for (int b = 0; b < Blocks; ++b) factors[b] = output_factors(chunk, b);
   }
 
   /// o_t += p_ts w_s for one token s of the chunk and the tokens t >= s among those of `o`, which
